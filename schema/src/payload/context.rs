@@ -1,0 +1,516 @@
+//! What was sent to the model, and how it changed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::hash::ContentHash;
+use crate::limits::CONTEXT_PARTS_MAX;
+
+/// How a context became known, from the strongest witness to the weakest.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Witness {
+    /// Taken at the model call.
+    Exact,
+    /// Spans that arrive after the fact; a missing one proves nothing.
+    Telemetry,
+    /// Rebuilt from a program's own file.
+    Transcript,
+    /// Told by a hook.
+    Hook,
+    /// The application's word.
+    Claimed,
+}
+
+impl Witness {
+    /// The class as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Telemetry => "telemetry",
+            Self::Transcript => "transcript",
+            Self::Hook => "hook",
+            Self::Claimed => "claimed",
+        }
+    }
+}
+
+/// What a context part is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum PartKind {
+    /// System prompt or instructions.
+    System,
+    /// The user's words, rules files included.
+    User,
+    /// Text that the model wrote.
+    Assistant,
+    /// The model's reasoning.
+    Reasoning,
+    /// A tool call that the model wrote.
+    ToolCall,
+    /// What a tool returned.
+    ToolResult,
+    /// A summary of earlier parts.
+    Summary,
+    /// Re-supplied or pinned material.
+    Memory,
+    /// A tool's schema.
+    ToolSchema,
+    /// Anything else.
+    Other,
+}
+
+impl PartKind {
+    /// The kind as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Reasoning => "reasoning",
+            Self::ToolCall => "tool_call",
+            Self::ToolResult => "tool_result",
+            Self::Summary => "summary",
+            Self::Memory => "memory",
+            Self::ToolSchema => "tool_schema",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether a statement in such a part speaks to the agent with authority: system, user, summary and memory parts do;
+    /// the agent's own words, tool results and schemas do not.
+    pub fn is_carrying(self) -> bool {
+        matches!(
+            self,
+            Self::System | Self::User | Self::Summary | Self::Memory
+        )
+    }
+}
+
+/// Who a part's words come from.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum PartOrigin {
+    /// Whoever operates the agent.
+    Operator,
+    /// The user.
+    User,
+    /// A tool.
+    Tool,
+    /// The model.
+    Model,
+    /// The application, by rule.
+    Application,
+}
+
+impl PartOrigin {
+    /// The origin as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::User => "user",
+            Self::Tool => "tool",
+            Self::Model => "model",
+            Self::Application => "application",
+        }
+    }
+}
+
+/// One part of a context. Exactly one of `text` and `hash` is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// What it is.
+    pub kind: PartKind,
+    /// Whose words it holds. Without it: by kind (system operator, user user, `tool_result` tool, others model).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<PartOrigin>,
+    /// The text as sent to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// BLAKE3 of the text's UTF-8 bytes, where those were sent before, as an inline text of this session or as a blob, or
+    /// are withheld.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<ContentHash>,
+    /// With `hash`: the bytes may not be kept, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
+    /// With `hash`: the bytes are encrypted by the provider; nobody here can read them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub encrypted: bool,
+    /// Index of the message that the part belongs to, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<u32>,
+    /// A file's or a document's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The call that a `tool_call` or `tool_result` belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// The tool that a `tool_call` or `tool_result` belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The text stands in for a larger one that was removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stub: bool,
+    /// For pinned material: the calls whose results it repeats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+}
+
+impl Part {
+    /// A part with its text inline.
+    pub fn inline(kind: PartKind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            origin: None,
+            text: Some(text.into()),
+            hash: None,
+            withheld: None,
+            encrypted: false,
+            message: None,
+            name: None,
+            call_id: None,
+            tool: None,
+            stub: false,
+            sources: Vec::new(),
+        }
+    }
+
+    /// A part whose bytes were sent before.
+    pub fn by_hash(kind: PartKind, hash: ContentHash) -> Self {
+        Self {
+            text: None,
+            hash: Some(hash),
+            ..Self::inline(kind, "")
+        }
+    }
+
+    /// Whose words the part holds, as stated or by its kind.
+    pub fn effective_origin(&self) -> PartOrigin {
+        self.origin.unwrap_or(match self.kind {
+            PartKind::System | PartKind::ToolSchema => PartOrigin::Operator,
+            PartKind::User => PartOrigin::User,
+            PartKind::ToolResult => PartOrigin::Tool,
+            PartKind::Memory | PartKind::Other => PartOrigin::Application,
+            PartKind::Assistant | PartKind::Reasoning | PartKind::ToolCall | PartKind::Summary => {
+                PartOrigin::Model
+            }
+        })
+    }
+}
+
+/// Where a token count comes from.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenSource {
+    /// Reported by the provider for this very request.
+    Measured,
+    /// Counted by the provider's counting endpoint.
+    Counted,
+    /// Estimated from the text.
+    Estimated,
+}
+
+impl TokenSource {
+    /// The source as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Counted => "counted",
+            Self::Estimated => "estimated",
+        }
+    }
+}
+
+/// Size of a context in tokens, and how it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenCount {
+    /// Tokens.
+    pub count: u64,
+    /// How the number is known.
+    pub source: TokenSource,
+}
+
+/// What a check of a rebuilt context against a hash recorded elsewhere gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProofOutcome {
+    /// The rebuilt text has the recorded hash.
+    Verified,
+    /// It has, after values that the record withholds were put back.
+    VerifiedAfterRestoring,
+    /// The record withholds values, so the hash cannot be reproduced from it.
+    UnverifiableWithheld,
+    /// Nothing is withheld and the hash differs: the rebuilt context is not what was sent.
+    Mismatch,
+}
+
+impl ProofOutcome {
+    /// The outcome as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::VerifiedAfterRestoring => "verified_after_restoring",
+            Self::UnverifiableWithheld => "unverifiable_withheld",
+            Self::Mismatch => "mismatch",
+        }
+    }
+}
+
+/// A check of a rebuilt context against a hash recorded elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextProof {
+    /// How the hash is computed.
+    pub method: String,
+    /// The recorded hash, in hexadecimal.
+    pub expected: String,
+    /// What the check gave.
+    pub outcome: ProofOutcome,
+}
+
+/// `context.captured`: the ordered parts sent to the model at one turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextCaptured {
+    /// Number of the model request within the session, from 1, growing.
+    pub turn: u32,
+    /// The turn whose whole context comes first, followed by `parts`. Without it, `parts` is the whole context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<u32>,
+    /// The parts, in the order sent.
+    pub parts: Vec<Part>,
+    /// Size of the request where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenCount>,
+    /// How this context became known; without it, as the session says, or else `claimed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
+    /// For rebuilt contexts: how well the result was checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ContextProof>,
+}
+
+impl ContextCaptured {
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.turn == 0 {
+            return Err("turn is 0; turns count from 1".to_owned());
+        }
+        if self.base.is_some_and(|base| base >= self.turn) {
+            return Err(format!(
+                "base names turn {}, which is not before turn {}",
+                self.base.unwrap_or(0),
+                self.turn
+            ));
+        }
+        if self.parts.len() > CONTEXT_PARTS_MAX {
+            return Err(format!(
+                "{} parts; at most {CONTEXT_PARTS_MAX} are allowed",
+                self.parts.len()
+            ));
+        }
+        for (index, part) in self.parts.iter().enumerate() {
+            if part.text.is_some() == part.hash.is_some() {
+                return Err(format!(
+                    "parts[{index}] has not exactly one of text and hash"
+                ));
+            }
+            if part.text.is_some() && (part.encrypted || part.withheld.is_some()) {
+                return Err(format!(
+                    "parts[{index}] has its text and is marked encrypted or withheld"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What kind of change a context underwent.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum MutationKind {
+    /// Older parts replaced by a summary.
+    Compaction,
+    /// Tool results emptied or stubbed, nothing summarised.
+    Microcompaction,
+    /// Parts dropped without a summary.
+    Truncation,
+    /// Changed by the provider.
+    ServerEdit,
+    /// Everything dropped.
+    Clear,
+    /// Continued from a stored session.
+    Resume,
+    /// Gone back to an earlier state.
+    Rewind,
+    /// Branched off another session.
+    Fork,
+    /// A record that continues from one that does not exist.
+    DanglingParent,
+    /// Parts added before the end: by hooks, re-read files or memory.
+    Injection,
+    /// A constraint stated anew.
+    Restatement,
+    /// Parts changed in place or reordered.
+    Rewrite,
+}
+
+impl MutationKind {
+    /// The kind as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Compaction => "compaction",
+            Self::Microcompaction => "microcompaction",
+            Self::Truncation => "truncation",
+            Self::ServerEdit => "server_edit",
+            Self::Clear => "clear",
+            Self::Resume => "resume",
+            Self::Rewind => "rewind",
+            Self::Fork => "fork",
+            Self::DanglingParent => "dangling_parent",
+            Self::Injection => "injection",
+            Self::Restatement => "restatement",
+            Self::Rewrite => "rewrite",
+        }
+    }
+}
+
+/// What became of one part.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// Still there, word for word.
+    Kept,
+    /// Gone.
+    Dropped,
+    /// Gone, with a summary in its place.
+    Summarised,
+    /// Replaced by a short pointer.
+    Stubbed,
+    /// Repeated word for word as re-supplied material.
+    Pinned,
+    /// New, and not at the end.
+    Injected,
+    /// Removed because it may not be kept.
+    Withheld,
+}
+
+impl Fate {
+    /// The fate as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Dropped => "dropped",
+            Self::Summarised => "summarised",
+            Self::Stubbed => "stubbed",
+            Self::Pinned => "pinned",
+            Self::Injected => "injected",
+            Self::Withheld => "withheld",
+        }
+    }
+}
+
+/// What the application says became of one part. The part is named by its content's hash, or by its tool call, or by its
+/// position in the context before (for `injected`: after).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeclaredFate {
+    /// What became of it.
+    pub fate: Fate,
+    /// Its content's hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<ContentHash>,
+    /// Its tool call; then both the call and its result are meant unless `part_kind` says which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// Narrows `call_id` to one kind of part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_kind: Option<PartKind>,
+    /// Its position, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u32>,
+}
+
+/// Why the application changed the context.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Trigger {
+    /// `automatic`, `manual` or the application's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// Input size in tokens above which it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold_tokens: Option<u64>,
+    /// The input size in tokens that set it off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_tokens: Option<u64>,
+}
+
+/// A summary and what made it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryRecord {
+    /// The summary's text as it entered the context.
+    pub text: String,
+    /// The model that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tokens that the summarizer read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens that it wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+}
+
+/// Sizes of the same request before and after the change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CountedTokens {
+    /// The pending request without the change, in tokens.
+    pub uncompacted: u64,
+    /// The request as sent, in tokens.
+    pub compacted: u64,
+    /// A request with nothing but instructions and schemas, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_overhead: Option<u64>,
+    /// How the numbers are known.
+    pub source: TokenSource,
+}
+
+/// `context.mutated`: the application's own account of a change that is more than appending.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextMutated {
+    /// The first turn that was sent with the changed context.
+    pub turn: u32,
+    /// What kind of change.
+    pub kind: MutationKind,
+    /// The application's name for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
+    /// What became of the parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<DeclaredFate>,
+    /// The summary that stands in for what left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SummaryRecord>,
+    /// The same request before and after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedTokens>,
+    /// Names of fields whose values were withheld.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
+    /// Set when the change was damaged on purpose, with what was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub injected_fault: Option<String>,
+}

@@ -1,0 +1,238 @@
+//! What was declared before acting: intent, scope and constraints.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::ConstraintId;
+use crate::limits::{CONSTRAINT_TEXT_BYTES_MAX, MATCHER_REGEX_BYTES_MAX, MATCHER_TERMS_MAX};
+
+/// Who stated something, and where.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatedBy {
+    /// `operator`, `user`, `application`, `agent` …
+    pub role: String,
+    /// A person's or a program's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The document it stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// `intent.declared`: what the agent is about to do and what for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IntentDeclared {
+    /// The objective in words.
+    pub objective: String,
+    /// Systems or data that the intent names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
+    /// Who stated it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated_by: Option<StatedBy>,
+}
+
+/// `scope.declared`: which actions are permitted and which prohibited. A later declaration replaces an earlier one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScopeDeclared {
+    /// The tools that the agent was given, with what they act on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolDeclaration>,
+    /// An action that matches none of these is out of scope. Empty, with `policy` empty too: every action is in scope.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permitted: Vec<ActionPattern>,
+    /// An action that matches one of these is prohibited, whatever is permitted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prohibited: Vec<ActionPattern>,
+    /// Further Cedar policies, evaluated together with the ones compiled from the lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Who stated it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated_by: Option<StatedBy>,
+}
+
+/// A tool that the agent was given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolDeclaration {
+    /// The tool's name.
+    pub tool: String,
+    /// The system or data that it acts on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// What it does there: `READ`, `WRITE`, `EXECUTE`, `DELETE` …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+}
+
+/// Which actions are meant. Every field that is given must hold; a pattern without any matches every action.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ActionPattern {
+    /// Tool name; `*` stands for any run of characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Target; `*` stands for any run of characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Operation, exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// Conditions on the call's arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<ArgumentCondition>,
+}
+
+/// A condition on one top-level argument of a call. Every bound that is given must hold; a missing argument fulfils none. Where a
+/// bound in a prohibition meets an argument that is no number, the action cannot be judged.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArgumentCondition {
+    /// The argument's name.
+    pub name: String,
+    /// The argument is this text; `*` stands for any run of characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
+    /// The argument is a number and at most this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<i64>,
+    /// The argument is a number and at least this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<i64>,
+}
+
+/// What kind of statement a constraint is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ConstraintKind {
+    /// What the agent must never do.
+    Prohibition,
+    /// What the agent may do.
+    Permission,
+    /// What the agent must do.
+    Obligation,
+    /// What must not be forgotten.
+    Fact,
+}
+
+impl ConstraintKind {
+    /// The kind as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Prohibition => "prohibition",
+            Self::Permission => "permission",
+            Self::Obligation => "obligation",
+            Self::Fact => "fact",
+        }
+    }
+}
+
+/// `constraint.declared`: one limit, duty or fact whose presence in the context is watched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConstraintDeclared {
+    /// Its name within the session.
+    pub id: ConstraintId,
+    /// What kind of statement it is.
+    pub kind: ConstraintKind,
+    /// The statement, as the agent was told it.
+    pub text: String,
+    /// How to find it in a context when its words may vary. Without one, the words of `text` are looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matcher: Option<Matcher>,
+    /// The actions that the statement is about: for a prohibition, those that break it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<ActionPattern>,
+    /// Who stated it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated_by: Option<StatedBy>,
+}
+
+impl ConstraintDeclared {
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.text.trim().is_empty() {
+            return Err(format!("the text of constraint {:?} is empty", self.id));
+        }
+        if self.text.len() > CONSTRAINT_TEXT_BYTES_MAX {
+            return Err(format!(
+                "the text of constraint {:?} has {} bytes; at most {CONSTRAINT_TEXT_BYTES_MAX} are allowed",
+                self.id,
+                self.text.len()
+            ));
+        }
+        match &self.matcher {
+            Some(matcher) if matcher.all_of.is_empty() && matcher.any_of.is_empty() => {
+                Err(format!(
+                    "the matcher of constraint {:?} has neither all_of nor any_of",
+                    self.id
+                ))
+            }
+            Some(matcher) if matcher.all_of.len() + matcher.any_of.len() > MATCHER_TERMS_MAX => {
+                Err(format!(
+                    "the matcher of constraint {:?} has more than {MATCHER_TERMS_MAX} terms",
+                    self.id
+                ))
+            }
+            Some(matcher) => matcher
+                .all_of
+                .iter()
+                .chain(&matcher.any_of)
+                .try_for_each(MatchTerm::check),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Holds over a context when every term of `all_of` and, if there are any, at least one of `any_of` is found in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Matcher {
+    /// Terms that must all be found, anywhere in the carrying parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub all_of: Vec<MatchTerm>,
+    /// Terms of which one must be found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub any_of: Vec<MatchTerm>,
+    /// Look in every part, not only in carrying ones. Reproduces plain term checks; a hit in the agent's own words then
+    /// counts, so the result says less.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any_part: bool,
+}
+
+/// One thing to look for. Exactly one of `term`, `literal` and `regex` is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MatchTerm {
+    /// Words, compared without regard to case, on word boundaries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<String>,
+    /// With `term`: inside words too, a plain substring of the lower-cased text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub substring: bool,
+    /// Text, compared as `verbatim` is: case, white space and punctuation folded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub literal: Option<String>,
+    /// A regular expression of the `regex` crate (linear time), at most 1,024 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regex: Option<String>,
+}
+
+impl MatchTerm {
+    fn check(&self) -> Result<(), String> {
+        let given: Vec<&String> = [&self.term, &self.literal, &self.regex]
+            .into_iter()
+            .flatten()
+            .collect();
+        match given[..] {
+            [text] if text.trim().is_empty() => Err("a matcher's term is empty".to_owned()),
+            [_] if self
+                .regex
+                .as_ref()
+                .is_some_and(|regex| regex.len() > MATCHER_REGEX_BYTES_MAX) =>
+            {
+                Err(format!(
+                    "a matcher's regex has more than {MATCHER_REGEX_BYTES_MAX} bytes"
+                ))
+            }
+            [_] => Ok(()),
+            _ => Err("a matcher's term has exactly one of term, literal and regex".to_owned()),
+        }
+    }
+}
