@@ -1,0 +1,687 @@
+//! What the analysis of a session says. Serialised, it is `analysis.json` of a bundle: the same record gives the same bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use remembrancer_schema::payload::{
+    ConstraintKind, ContextProof, CountedTokens, Fate, MutationKind, PartKind, PartOrigin,
+    RequestedCall, ReturnStatus, StatedBy, SummaryRecord, TokenCount, Trigger, Usage, Verdict,
+    Witness,
+};
+use remembrancer_schema::{ContentHash, SessionId};
+use serde::Serialize;
+
+/// Position of a part in [`Analysis::parts`]. A part that stands in many contexts is held once.
+pub type PartIndex = u32;
+/// Position of a mutation in [`Analysis::mutations`].
+pub type MutationIndex = usize;
+/// Position of a constraint in [`Analysis::constraints`].
+pub type ConstraintIndex = usize;
+
+/// Everything that the auditor computes from a session's record.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Analysis {
+    /// What the session is.
+    pub overview: Overview,
+    /// The constraints and facts that were declared, in order of declaration.
+    pub constraints: Vec<Constraint>,
+    /// The distinct contents of context parts, in order of first appearance.
+    pub contents: Vec<Content>,
+    /// The parts that contexts are made of, in order of first appearance.
+    pub parts: Vec<ContextPart>,
+    /// The model requests, by number.
+    pub turns: Vec<Turn>,
+    /// The changes of the context that are more than appending, in order.
+    pub mutations: Vec<Mutation>,
+    /// The tool calls that the model sent, in order of recording.
+    pub actions: Vec<Action>,
+    /// For each turn (same order as `turns`), for each constraint (same order as `constraints`).
+    pub presence: Vec<Vec<Presence>>,
+    /// What the auditor noticed, in order of turn.
+    pub findings: Vec<Finding>,
+    /// The three numbers that people ask for.
+    pub summary: Summary,
+}
+
+/// What the session is, as its own events say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Overview {
+    /// Its id.
+    pub session: String,
+    /// Its name for people.
+    pub label: Option<String>,
+    /// What it is grouped by.
+    pub labels: BTreeMap<String, String>,
+    /// The agent's name.
+    pub agent: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The session that started it.
+    pub parent: Option<SessionId>,
+    /// The call in the parent that started it.
+    pub parent_call: Option<String>,
+    /// Where the record was taken from.
+    pub source: Option<String>,
+    /// Time of the first event: the client's where given, else of receipt.
+    pub started: Option<String>,
+    /// Time of the last event.
+    pub last_event: Option<String>,
+    /// Whether `session.ended` was recorded. Without it, the tail is open.
+    pub sealed: bool,
+    /// The outcome that `session.ended` states.
+    pub outcome: Option<String>,
+    /// Number of entries.
+    pub entries: u64,
+    /// Entries whose payload is erased or unreadable here.
+    pub unreadable_entries: u64,
+    /// Input size in tokens above which the application compacts.
+    pub compaction_trigger_tokens: Option<u64>,
+    /// The declared intents, in order.
+    pub intents: Vec<Intent>,
+    /// The scores that were assigned, in order.
+    pub scores: Vec<Score>,
+}
+
+/// A declared intent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Intent {
+    /// Index of its entry in the ledger.
+    pub entry: u64,
+    /// The objective.
+    pub objective: String,
+    /// Who stated it.
+    pub stated_by: Option<StatedBy>,
+}
+
+/// A score as assigned.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Score {
+    /// The criterion.
+    pub criterion: String,
+    /// The score.
+    pub value: f64,
+    /// The best possible score.
+    pub out_of: Option<f64>,
+    /// Who assigned it.
+    pub assigned_by: Option<String>,
+}
+
+/// A declared constraint or fact.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Constraint {
+    /// Its name within the session.
+    pub id: String,
+    /// What kind of statement it is.
+    pub kind: ConstraintKind,
+    /// The statement.
+    pub text: String,
+    /// Index in the ledger of the entry that declared it.
+    pub entry: u64,
+    /// Who stated it.
+    pub stated_by: Option<StatedBy>,
+    /// How it is looked for, in words.
+    pub matcher: String,
+}
+
+impl Constraint {
+    /// Whether its absence is counted: prohibitions and obligations limit what an agent does.
+    pub fn is_limit(&self) -> bool {
+        matches!(
+            self.kind,
+            ConstraintKind::Prohibition | ConstraintKind::Obligation
+        )
+    }
+}
+
+/// A distinct content of context parts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Content {
+    /// BLAKE3 of its bytes.
+    pub hash: ContentHash,
+    /// Its length in bytes, where known.
+    pub bytes: Option<u64>,
+    /// Its text. Not part of the serialised analysis: the record holds it.
+    #[serde(skip)]
+    pub text: Option<Arc<str>>,
+    /// Why there is no text.
+    pub absence: Option<Absence>,
+}
+
+/// Why the text of a content cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "why", content = "reason")]
+pub enum Absence {
+    /// It may not be kept; the client's reason.
+    Withheld(String),
+    /// The provider encrypts it.
+    Encrypted,
+    /// It was named by hash, and its bytes never came.
+    NotRecorded,
+    /// It was recorded and is not UTF-8 text.
+    NotText,
+}
+
+/// One part of one or more contexts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ContextPart {
+    /// Its content: position in [`Analysis::contents`].
+    pub content: usize,
+    /// What it is.
+    pub kind: PartKind,
+    /// Whose words it holds.
+    pub origin: PartOrigin,
+    /// Index in the ledger of the entry that brought it.
+    pub entry: u64,
+    /// The first turn whose context holds it.
+    pub first_turn: u32,
+    /// Index of its message at that turn.
+    pub message: Option<u32>,
+    /// A file's or a document's name.
+    pub name: Option<String>,
+    /// The call that it belongs to.
+    pub call_id: Option<String>,
+    /// The tool that it belongs to.
+    pub tool: Option<String>,
+    /// It stands in for a larger text that was removed.
+    pub stub: bool,
+    /// The calls whose results it repeats.
+    pub sources: Vec<String>,
+    /// Estimated size in tokens: a quarter of its characters, rounded up.
+    pub estimated_tokens: u64,
+}
+
+/// One model request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Turn {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Index in the ledger of the entry that captured its context.
+    pub entry: Option<u64>,
+    /// Its time.
+    pub time: Option<String>,
+    /// The context's parts, in order. Serialised as runs of consecutive positions, `[first, one past the last]`: a context
+    /// mostly is the one before and a little more, and its list would otherwise make the analysis quadratic.
+    #[serde(serialize_with = "as_runs")]
+    pub parts: Vec<PartIndex>,
+    /// Why the context is not wholly known: not captured, or built on a turn that is not.
+    pub unknown: Option<String>,
+    /// Size of the request.
+    pub tokens: Option<TokenCount>,
+    /// How the context became known.
+    pub witness: Witness,
+    /// For rebuilt contexts: how well the result was checked.
+    pub proof: Option<ContextProof>,
+    /// What the model answered.
+    pub response: Option<Response>,
+    /// The mutation that this turn was the first to be sent with.
+    pub mutation: Option<MutationIndex>,
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Response {
+    /// Index of its entry in the ledger.
+    pub entry: u64,
+    /// The provider's id.
+    pub response_id: Option<String>,
+    /// Its text, part by part.
+    pub text: Vec<String>,
+    /// The calls that it holds.
+    pub calls: Vec<RequestedCall>,
+    /// What it cost.
+    pub usage: Option<Usage>,
+    /// The model.
+    pub model: Option<String>,
+    /// Why it stopped.
+    pub stop_reason: Option<String>,
+}
+
+/// A change of the context that is more than appending.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Mutation {
+    /// The first turn that was sent with the changed context.
+    pub turn: u32,
+    /// The last turn before it whose context is known.
+    pub previous_turn: Option<u32>,
+    /// What kind of change: as declared, or else as derived.
+    pub kind: MutationKind,
+    /// What the application said of it.
+    pub declared: Option<DeclaredMutation>,
+    /// What became of each part, as derived from the two contexts: first the parts before, in order, then the parts that
+    /// are new. Empty where one of the contexts is not known.
+    pub fates: Vec<PartFate>,
+    /// Where the declaration and the contexts disagree.
+    pub disagreements: Vec<Disagreement>,
+    /// What it did to the request's size.
+    pub budget: Budget,
+}
+
+/// The application's account of a mutation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DeclaredMutation {
+    /// Index of its entry in the ledger.
+    pub entry: u64,
+    /// The application's name for it.
+    pub name: Option<String>,
+    /// The kind that it stated.
+    pub kind: MutationKind,
+    /// Why.
+    pub trigger: Option<Trigger>,
+    /// The summary that stands in for what left.
+    pub summary: Option<SummaryRecord>,
+    /// Names of fields whose values were withheld.
+    pub withheld: Vec<String>,
+    /// Set when the change was damaged on purpose.
+    pub injected_fault: Option<String>,
+}
+
+/// What became of one part.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartFate {
+    /// The part: of the context before, or for `injected` of the context after.
+    pub part: PartIndex,
+    /// Its position in the context before.
+    pub before: Option<u32>,
+    /// Its position, or its replacement's, in the context after.
+    pub after: Option<u32>,
+    /// What became of it.
+    pub fate: Fate,
+    /// The stub, summary or pinned part that stands in for it.
+    pub replaced_by: Option<PartIndex>,
+    /// For a new part at the end of the context after: it was simply appended, as in any turn.
+    pub appended: bool,
+}
+
+/// One place where a declaration and the contexts disagree.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Disagreement {
+    /// The part that it is about, where it could be found.
+    pub part: Option<PartIndex>,
+    /// What the application said.
+    pub declared: Option<Fate>,
+    /// What the contexts show.
+    pub derived: Option<Fate>,
+    /// The disagreement in words.
+    pub message: String,
+}
+
+/// What a mutation did to the request's size. Token counts of the same request unless they say otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Budget {
+    /// Size of the last request before, as measured.
+    pub tokens_before: Option<TokenCount>,
+    /// Size of the first request after, as measured.
+    pub tokens_after: Option<TokenCount>,
+    /// The same request without and with the change.
+    pub counted: Option<CountedTokens>,
+    /// Uncompacted minus compacted, in tokens; negative when the request grew.
+    pub saved_tokens: Option<i64>,
+    /// Saved as a share of uncompacted, in percent, rounded to one decimal.
+    pub reduction_percent: Option<f64>,
+    /// Compacted over uncompacted, rounded to three decimals.
+    pub ratio: Option<f64>,
+    /// What remains above the fixed overhead, in tokens.
+    pub compressible_after: Option<u64>,
+    /// Whether compacting at this trigger leaves room to grow.
+    pub floor: Option<Floor>,
+}
+
+/// The floor: a compaction is only worth triggering when trigger ≥ fixed overhead + 2 × what remains compressible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Floor {
+    /// The trigger in tokens.
+    pub trigger: u64,
+    /// Fixed overhead + 2 × compressible after, in tokens.
+    pub required: u64,
+    /// Whether the trigger is at least what is required.
+    pub holds: bool,
+}
+
+/// A tool call that the model sent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Action {
+    /// The turn whose response carried it.
+    pub turn: u32,
+    /// Its id.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// What it acts on.
+    pub target: Option<String>,
+    /// What it does there.
+    pub operation: Option<String>,
+    /// The arguments as sent: JSON.
+    pub arguments: Option<String>,
+    /// Index of its entry in the ledger.
+    pub entry: u64,
+    /// Its time.
+    pub time: Option<String>,
+    /// What came back.
+    pub returned: Option<Returned>,
+    /// What guards and governors said of it.
+    pub decisions: Vec<Decision>,
+    /// Whether the declared scope permits it.
+    pub scope: ScopeVerdict,
+    /// The declared prohibitions that it breaks: positions in [`Analysis::constraints`].
+    pub breaks: Vec<ConstraintIndex>,
+}
+
+/// What a call gave back.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Returned {
+    /// Index of its entry in the ledger.
+    pub entry: u64,
+    /// How it ended.
+    pub status: ReturnStatus,
+    /// What it changed in the world, in the application's words.
+    pub effect: Option<String>,
+    /// The result as returned: JSON. Not part of the serialised analysis: the record holds it.
+    #[serde(skip)]
+    pub result: Option<String>,
+}
+
+/// What a guard or governor said of an action.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decision {
+    /// Index of its entry in the ledger.
+    pub entry: u64,
+    /// Who.
+    pub decider: String,
+    /// Allow or deny, where it decided.
+    pub verdict: Option<Verdict>,
+    /// Whether it was enforced.
+    pub enforced: bool,
+    /// Flags that it raised.
+    pub flags: Vec<String>,
+    /// Policies that it says were violated.
+    pub violations: Vec<String>,
+    /// Its reason, in its own words.
+    pub reason: Option<String>,
+}
+
+/// Whether the declared scope permits an action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "verdict")]
+pub enum ScopeVerdict {
+    /// No scope had been declared when it was sent.
+    Undeclared,
+    /// Permitted.
+    Permitted {
+        /// The policies that decided.
+        policies: Vec<String>,
+    },
+    /// Nothing permits it.
+    OutOfScope,
+    /// A prohibition forbids it.
+    Prohibited {
+        /// The policies that decided.
+        policies: Vec<String>,
+    },
+    /// The scope could not be evaluated for it.
+    Unevaluated {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// How a constraint stands in a context, from the strongest state to the weakest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PresenceState {
+    /// The declared text stands in one carrying part, word for word up to case, white space and punctuation.
+    Verbatim,
+    /// Not verbatim, but the declared matcher holds.
+    Matched,
+    /// A carrying part restates it with a difference that matters.
+    Altered,
+    /// Half of its content words stand close together in a carrying part: likely a paraphrase, to be read.
+    Partial,
+    /// Its content words stand only where they carry no authority, or as a topic.
+    Mention,
+    /// The whole context is known and holds no trace of it.
+    NoTrace,
+    /// A part cannot be read, and nothing readable settles it.
+    Opaque,
+    /// The context was not recorded, or could not be rebuilt.
+    Unknown,
+}
+
+impl PresenceState {
+    /// Every state, from the strongest to the weakest.
+    pub const ALL: [Self; 8] = [
+        Self::Verbatim,
+        Self::Matched,
+        Self::Altered,
+        Self::Partial,
+        Self::Mention,
+        Self::NoTrace,
+        Self::Opaque,
+        Self::Unknown,
+    ];
+
+    /// Whether the constraint counts as present: only `verbatim` and `matched` do.
+    pub fn is_present(self) -> bool {
+        matches!(self, Self::Verbatim | Self::Matched)
+    }
+
+    /// The state as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Verbatim => "verbatim",
+            Self::Matched => "matched",
+            Self::Altered => "altered",
+            Self::Partial => "partial",
+            Self::Mention => "mention",
+            Self::NoTrace => "no_trace",
+            Self::Opaque => "opaque",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// How one constraint stands in one turn's context, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Presence {
+    /// The state.
+    pub state: PresenceState,
+    /// Where it was found, the strongest first; at most eight places.
+    pub evidence: Vec<Evidence>,
+    /// Present, but only where the next compaction may take it.
+    pub at_risk: Option<Risk>,
+    /// For states without evidence: why.
+    pub reason: Option<String>,
+    /// The last turn before this one at which it was present.
+    pub last_present: Option<u32>,
+    /// The mutation between that turn and the next, if the constraint was not present after it.
+    pub left_with: Option<MutationIndex>,
+}
+
+/// Why a constraint that is present may not stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// It stands only in summaries.
+    OnlyInSummary,
+    /// It stands only in chat messages, which the next compaction summarises.
+    OnlyInMessages,
+}
+
+/// One place where a constraint's words stand.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    /// The state that this place alone would give.
+    pub state: PresenceState,
+    /// Position of the part in the turn's context, from 0.
+    pub position: u32,
+    /// The part.
+    pub part: PartIndex,
+    /// Bytes of the part's text that matched: start and end.
+    pub range: Option<(usize, usize)>,
+    /// Estimated tokens between the match and the end of the context.
+    pub tokens_from_end: u64,
+    /// What was found, in words.
+    pub note: Option<String>,
+}
+
+/// Something that the auditor noticed. Findings inform; they never block an agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// What was noticed.
+    pub kind: FindingKind,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The turn that it is about.
+    pub turn: Option<u32>,
+    /// The call that it is about.
+    pub call_id: Option<String>,
+    /// The constraint that it is about.
+    pub constraint: Option<String>,
+    /// The mutation that it is about.
+    pub mutation: Option<MutationIndex>,
+    /// Index in the ledger of the entry that it rests on.
+    pub entry: Option<u64>,
+    /// The finding in words, with its caveat.
+    pub message: String,
+}
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Against what was declared.
+    Alarm,
+    /// The record does not fit together, or a limit left.
+    Warning,
+    /// Worth knowing.
+    Notice,
+}
+
+/// What was noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub enum FindingKind {
+    /// An action that breaks a declared prohibition.
+    #[serde(rename = "action.prohibited")]
+    ActionProhibited,
+    /// An action that nothing in the declared scope permits.
+    #[serde(rename = "action.out_of_scope")]
+    ActionOutOfScope,
+    /// An action of a tool that was never declared.
+    #[serde(rename = "action.tool_undeclared")]
+    ActionToolUndeclared,
+    /// An action whose scope could not be evaluated.
+    #[serde(rename = "action.scope_unevaluated")]
+    ActionScopeUnevaluated,
+    /// A call whose id an earlier call has too.
+    #[serde(rename = "action.call_id_repeated")]
+    ActionCallIdRepeated,
+    /// No intent before the first action.
+    #[serde(rename = "intent.missing")]
+    IntentMissing,
+    /// A result without a call.
+    #[serde(rename = "result.without_call")]
+    ResultWithoutCall,
+    /// A call without a result.
+    #[serde(rename = "call.without_result")]
+    CallWithoutResult,
+    /// A report that claims an action which the record does not hold.
+    #[serde(rename = "report.claim_unrecorded")]
+    ReportClaimUnrecorded,
+    /// A report that leaves out a prohibited or out-of-scope action.
+    #[serde(rename = "report.action_omitted")]
+    ReportActionOmitted,
+    /// A limit was present before a mutation and has no trace after it.
+    #[serde(rename = "constraint.left")]
+    ConstraintLeft,
+    /// A change that nobody declared.
+    #[serde(rename = "mutation.undeclared")]
+    MutationUndeclared,
+    /// Said kept, was not.
+    #[serde(rename = "mutation.overstated")]
+    MutationOverstated,
+    /// Said gone, is still there.
+    #[serde(rename = "mutation.understated")]
+    MutationUnderstated,
+    /// A compaction whose trigger leaves no room to grow.
+    #[serde(rename = "mutation.floor_unmet")]
+    MutationFloorUnmet,
+    /// A compaction after which the request was larger.
+    #[serde(rename = "mutation.request_grew")]
+    MutationRequestGrew,
+    /// A context that does not have the hash recorded elsewhere.
+    #[serde(rename = "context.hash_mismatch")]
+    ContextHashMismatch,
+    /// A turn with an action whose context was not recorded.
+    #[serde(rename = "context.not_recorded")]
+    ContextNotRecorded,
+    /// A guard or governor flagged an action.
+    #[serde(rename = "decision.flagged")]
+    DecisionFlagged,
+    /// An entry that this version cannot read.
+    #[serde(rename = "entry.unreadable")]
+    EntryUnreadable,
+}
+
+impl FindingKind {
+    /// The kind as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ActionProhibited => "action.prohibited",
+            Self::ActionOutOfScope => "action.out_of_scope",
+            Self::ActionToolUndeclared => "action.tool_undeclared",
+            Self::ActionScopeUnevaluated => "action.scope_unevaluated",
+            Self::ActionCallIdRepeated => "action.call_id_repeated",
+            Self::IntentMissing => "intent.missing",
+            Self::ResultWithoutCall => "result.without_call",
+            Self::CallWithoutResult => "call.without_result",
+            Self::ReportClaimUnrecorded => "report.claim_unrecorded",
+            Self::ReportActionOmitted => "report.action_omitted",
+            Self::ConstraintLeft => "constraint.left",
+            Self::MutationUndeclared => "mutation.undeclared",
+            Self::MutationOverstated => "mutation.overstated",
+            Self::MutationUnderstated => "mutation.understated",
+            Self::MutationFloorUnmet => "mutation.floor_unmet",
+            Self::MutationRequestGrew => "mutation.request_grew",
+            Self::ContextHashMismatch => "context.hash_mismatch",
+            Self::ContextNotRecorded => "context.not_recorded",
+            Self::DecisionFlagged => "decision.flagged",
+            Self::EntryUnreadable => "entry.unreadable",
+        }
+    }
+}
+
+/// The three numbers that people ask for. Only limits (prohibitions and obligations) count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Actions sent while at least one limit had no trace in the context.
+    pub actions_without_trace: u64,
+    /// Prohibited actions sent while the very limit that they break had no trace.
+    pub prohibited_without_trace: u64,
+    /// The longest run of consecutive turns during which one limit had no trace.
+    pub longest_gap_turns: u64,
+}
+
+fn as_runs<S: serde::Serializer>(parts: &[PartIndex], serializer: S) -> Result<S::Ok, S::Error> {
+    let runs = parts.chunk_by(|left, right| left.checked_add(1) == Some(*right));
+    serializer.collect_seq(runs.map(|run| (run[0], u64::from(run[0]) + run.len() as u64)))
+}
+
+impl Analysis {
+    /// Position of a turn in `turns` by its number.
+    pub fn turn_position(&self, number: u32) -> Option<usize> {
+        self.turns
+            .binary_search_by_key(&number, |turn| turn.number)
+            .ok()
+    }
+
+    /// How a constraint stood when an action was sent; `None` if its turn is not among the turns.
+    pub fn presence_at(&self, action: &Action, constraint: ConstraintIndex) -> Option<&Presence> {
+        self.presence
+            .get(self.turn_position(action.turn)?)?
+            .get(constraint)
+    }
+
+    /// The content of a part.
+    pub fn content_of(&self, part: PartIndex) -> Option<&Content> {
+        self.contents.get(self.parts.get(part as usize)?.content)
+    }
+}

@@ -1,0 +1,364 @@
+//! The context at hand while the turns are walked through: each turn takes away and adds parts at the end.
+
+use super::*;
+use crate::matcher::Search;
+use crate::sighting::{Place, Watched};
+
+/// Kinds of carrying parts by how safely they stand: re-supplied, summarised, said in the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Footing {
+    Supplied,
+    Summarised,
+    Said,
+}
+
+/// How many positions have each footing.
+type Standing = [usize; 3];
+
+/// The parts of one context with what they show, as stacks by position.
+pub(super) struct Window<'a> {
+    timeline: &'a ContextTimeline,
+    watch: &'a Watch,
+    parts: Vec<PartIndex>,
+    shown: Vec<Option<Arc<Sightings>>>,
+    /// Estimated tokens up to and with each part.
+    sums: Vec<u64>,
+    /// Positions of parts that cannot be read.
+    unreadable: Vec<usize>,
+    /// Those of them that could carry a statement.
+    unread_carriers: Vec<usize>,
+    /// By constraint: positions that give each state.
+    places: Vec<Places>,
+    /// By constraint and term of its matcher: positions in carrying parts, and in others.
+    terms: Vec<Vec<TermPlaces>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Places {
+    verbatim: Vec<usize>,
+    matched: Vec<usize>,
+    mention: Vec<usize>,
+    /// Of the positions that make it present.
+    standing: Standing,
+}
+
+#[derive(Debug, Clone, Default)]
+struct TermPlaces {
+    carrying: Vec<usize>,
+    other: Vec<usize>,
+    /// Of those in carrying parts.
+    standing: Standing,
+}
+
+impl Places {
+    fn push(&mut self, state: PresenceState, position: usize, footing: Footing) {
+        self.of(state).push(position);
+        self.standing[footing as usize] += usize::from(state.is_present());
+    }
+
+    fn pop(&mut self, state: PresenceState, footing: Footing) {
+        self.of(state).pop();
+        self.standing[footing as usize] -= usize::from(state.is_present());
+    }
+
+    fn of(&mut self, state: PresenceState) -> &mut Vec<usize> {
+        match state {
+            PresenceState::Verbatim => &mut self.verbatim,
+            PresenceState::Matched => &mut self.matched,
+            _ => &mut self.mention,
+        }
+    }
+}
+
+impl TermPlaces {
+    fn push(&mut self, position: usize, carrying: bool, footing: Footing) {
+        if carrying {
+            self.carrying.push(position);
+            self.standing[footing as usize] += 1;
+        } else {
+            self.other.push(position);
+        }
+    }
+
+    fn pop(&mut self, carrying: bool, footing: Footing) {
+        if carrying {
+            self.carrying.pop();
+            self.standing[footing as usize] -= 1;
+        } else {
+            self.other.pop();
+        }
+    }
+}
+
+impl<'a> Window<'a> {
+    pub(super) fn new(timeline: &'a ContextTimeline, watch: &'a Watch) -> Self {
+        let terms = |watched: &Watched| {
+            vec![TermPlaces::default(); watched.search.as_ref().map_or(0, Search::len)]
+        };
+        Self {
+            timeline,
+            watch,
+            parts: Vec::new(),
+            shown: Vec::new(),
+            sums: Vec::new(),
+            unreadable: Vec::new(),
+            unread_carriers: Vec::new(),
+            places: vec![Places::default(); watch.constraints().len()],
+            terms: watch.constraints().iter().map(terms).collect(),
+        }
+    }
+
+    /// Makes the context that of `parts`. Only what differs from the one before is touched.
+    pub(super) fn advance(
+        &mut self,
+        parts: &[PartIndex],
+        mut show: impl FnMut(PartIndex) -> Option<Arc<Sightings>>,
+    ) {
+        let same = self
+            .parts
+            .iter()
+            .zip(parts)
+            .take_while(|(a, b)| a == b)
+            .count();
+        while self.parts.len() > same {
+            self.pop();
+        }
+        for part in &parts[same..] {
+            self.push(*part, show(*part));
+        }
+    }
+
+    pub(super) fn watched(&self, constraint: usize) -> &'a Watched {
+        &self.watch.constraints()[constraint]
+    }
+
+    /// The strongest state that a readable part gives.
+    pub(super) fn strongest(&self, constraint: usize) -> Option<PresenceState> {
+        let places = &self.places[constraint];
+        if !places.verbatim.is_empty() {
+            return Some(PresenceState::Verbatim);
+        }
+        let search = self.watched(constraint).search.as_ref();
+        let holds = |any_part: bool| {
+            search
+                .is_some_and(|search| search.holds(|term| self.stands(constraint, term, any_part)))
+        };
+        if !places.matched.is_empty() || holds(search.is_some_and(Search::any_part)) {
+            return Some(PresenceState::Matched);
+        }
+        (!places.mention.is_empty() || holds(true)).then_some(PresenceState::Mention)
+    }
+
+    /// Why the context cannot be read as a whole, if that leaves the state open. Where its words were found as a mention, only a
+    /// part that could carry the statement does.
+    pub(super) fn unreadable(&self, mentioned: bool) -> Option<String> {
+        let first = if mentioned {
+            self.unread_carriers.first()?
+        } else {
+            self.unreadable.first()?
+        };
+        let count = self.unreadable.len();
+        let content = self
+            .part(*first)
+            .and_then(|part| self.timeline.contents.get(part.content));
+        let why = absence_in_words(content.and_then(|content| content.absence.as_ref()));
+        let others = match count {
+            1 => String::new(),
+            2 => "; neither can one other".to_owned(),
+            _ => format!("; neither can {} others", count - 1),
+        };
+        Some(format!(
+            "the part at position {first} cannot be read: {why}{others}"
+        ))
+    }
+
+    /// Whether the constraint stands only where the next compaction may take it.
+    pub(super) fn risk(&self, constraint: usize) -> Option<Risk> {
+        let search = self.watched(constraint).search.as_ref();
+        let holds_on = |footing: Footing| {
+            self.places[constraint].standing[footing as usize] > 0
+                || search.is_some_and(|search| {
+                    search.holds(|term| {
+                        self.terms[constraint]
+                            .get(term)
+                            .is_some_and(|places| places.standing[footing as usize] > 0)
+                    })
+                })
+        };
+        if holds_on(Footing::Supplied) {
+            None
+        } else if holds_on(Footing::Said) || !holds_on(Footing::Summarised) {
+            Some(Risk::OnlyInMessages)
+        } else {
+            Some(Risk::OnlyInSummary)
+        }
+    }
+
+    /// The places that give a constraint's states, the strongest first. Statements are named from the front of the context,
+    /// mentions from its end.
+    pub(super) fn evidence(&self, constraint: usize, most: usize) -> Vec<Evidence> {
+        let places = &self.places[constraint];
+        let present = places.verbatim.iter().chain(&places.matched);
+        let sighted = |position: &usize| self.sighted(constraint, *position);
+        let mut evidence: Vec<Evidence> = present.filter_map(sighted).take(most).collect();
+        self.add_terms(constraint, &mut evidence, most);
+        let left = most.saturating_sub(evidence.len());
+        evidence.extend(places.mention.iter().rev().filter_map(sighted).take(left));
+        evidence.sort_by_key(|evidence| evidence.state);
+        evidence
+    }
+
+    /// The places of a declared matcher's terms, if it holds at all.
+    fn add_terms(&self, constraint: usize, evidence: &mut Vec<Evidence>, most: usize) {
+        let Some(search) = &self.watched(constraint).search else {
+            return;
+        };
+        let any_part = search.any_part();
+        let holds = |any_part| search.holds(|term| self.stands(constraint, term, any_part));
+        let state = if holds(any_part) {
+            PresenceState::Matched
+        } else if holds(true) {
+            PresenceState::Mention
+        } else {
+            return;
+        };
+        let wide = any_part || state == PresenceState::Mention;
+        for (term, places) in self.terms[constraint].iter().enumerate() {
+            let position = places
+                .carrying
+                .first()
+                .or_else(|| places.other.last().filter(|_| wide));
+            let Some(&position) = position.filter(|_| evidence.len() < most) else {
+                continue;
+            };
+            let Some(shown) = self.shown.get(position).and_then(Option::as_ref) else {
+                continue;
+            };
+            let found = shown
+                .terms
+                .iter()
+                .find(|found| found.constraint == constraint && found.term == term);
+            if let Some(found) = found {
+                evidence.extend(self.named(
+                    position,
+                    state,
+                    &found.place,
+                    search.label(term).to_owned(),
+                ));
+            }
+        }
+    }
+
+    fn sighted(&self, constraint: usize, position: usize) -> Option<Evidence> {
+        let shown = self.shown.get(position)?.as_ref()?;
+        let at = shown
+            .found
+            .binary_search_by_key(&constraint, |found| found.constraint)
+            .ok()?;
+        let found = &shown.found[at];
+        self.named(position, found.state, &found.place, found.note.to_owned())
+    }
+
+    fn named(
+        &self,
+        position: usize,
+        state: PresenceState,
+        place: &Place,
+        note: String,
+    ) -> Option<Evidence> {
+        let after = self.sums.last()?.saturating_sub(*self.sums.get(position)?);
+        Some(Evidence {
+            state,
+            position: u32::try_from(position).ok()?,
+            part: *self.parts.get(position)?,
+            range: place.range,
+            tokens_from_end: after.saturating_add(place.remainder),
+            note: Some(note),
+        })
+    }
+
+    /// Whether a term stands in the context.
+    fn stands(&self, constraint: usize, term: usize, any_part: bool) -> bool {
+        self.terms[constraint].get(term).is_some_and(|places| {
+            !places.carrying.is_empty() || any_part && !places.other.is_empty()
+        })
+    }
+
+    fn push(&mut self, part: PartIndex, shown: Option<Arc<Sightings>>) {
+        let position = self.parts.len();
+        self.parts.push(part);
+        let tokens = self.part(position).map_or(0, |part| part.estimated_tokens);
+        self.sums.push(
+            self.sums
+                .last()
+                .copied()
+                .unwrap_or(0)
+                .saturating_add(tokens),
+        );
+        let carrying = self.part_kind(position).is_some_and(PartKind::is_carrying);
+        let footing = self.footing(position);
+        match &shown {
+            Some(shown) => {
+                for found in &shown.found {
+                    self.places[found.constraint].push(found.state, position, footing);
+                }
+                for found in &shown.terms {
+                    self.terms[found.constraint][found.term].push(position, carrying, footing);
+                }
+            }
+            None => {
+                self.unreadable.push(position);
+                if self.may_carry(position) {
+                    self.unread_carriers.push(position);
+                }
+            }
+        }
+        self.shown.push(shown);
+    }
+
+    fn pop(&mut self) {
+        let position = self.parts.len().saturating_sub(1);
+        let carrying = self.part_kind(position).is_some_and(PartKind::is_carrying);
+        let footing = self.footing(position);
+        match self.shown.pop().flatten() {
+            Some(shown) => {
+                for found in &shown.found {
+                    self.places[found.constraint].pop(found.state, footing);
+                }
+                for found in &shown.terms {
+                    self.terms[found.constraint][found.term].pop(carrying, footing);
+                }
+            }
+            None => {
+                self.unreadable.pop();
+                if self.may_carry(position) {
+                    self.unread_carriers.pop();
+                }
+            }
+        }
+        self.parts.pop();
+        self.sums.pop();
+    }
+
+    fn part(&self, position: usize) -> Option<&'a crate::analysis::ContextPart> {
+        self.timeline.parts.get(*self.parts.get(position)? as usize)
+    }
+
+    fn part_kind(&self, position: usize) -> Option<PartKind> {
+        self.part(position).map(|part| part.kind)
+    }
+
+    /// Whether a part that cannot be read could carry a statement.
+    fn may_carry(&self, position: usize) -> bool {
+        self.part_kind(position)
+            .is_none_or(|kind| kind.is_carrying() || kind == PartKind::Other)
+    }
+
+    fn footing(&self, position: usize) -> Footing {
+        match self.part_kind(position) {
+            Some(PartKind::System | PartKind::Memory) => Footing::Supplied,
+            Some(PartKind::Summary) => Footing::Summarised,
+            _ => Footing::Said,
+        }
+    }
+}
