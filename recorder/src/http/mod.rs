@@ -1,0 +1,217 @@
+//! The HTTP API that agents post to and auditors read from. Documented in `docs/http-api.md`.
+
+mod access;
+mod analyses;
+mod blobs;
+mod body;
+mod events;
+mod path;
+mod problem;
+mod proofs;
+mod sessions;
+mod state;
+
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{any, get, post, put};
+use axum::{Json, Router};
+use utoipa::OpenApi as _;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+
+pub use problem::{Problem, Slug};
+pub use state::{ApiState, BundleMaker, Limits};
+
+/// The whole API: `/v1/…` behind bearer keys; health and description without.
+pub fn router(state: ApiState) -> Router {
+    let v1 = Router::new()
+        .route("/v1/events", post(events::post))
+        .route("/v1/blobs/{hash}", put(blobs::put).get(blobs::get))
+        .route("/v1/sessions", get(sessions::list))
+        .route("/v1/sessions/{session}", get(sessions::one))
+        .route("/v1/sessions/{session}/entries", get(sessions::entries))
+        .route("/v1/sessions/{session}/presence", get(sessions::presence))
+        .route("/v1/sessions/{session}/mutations", get(sessions::mutations))
+        .route("/v1/sessions/{session}/findings", get(sessions::findings))
+        .route("/v1/sessions/{session}/bundle", get(sessions::bundle))
+        .route("/v1/entries/{index}", get(sessions::entry))
+        .route("/v1/checkpoint", get(proofs::checkpoint))
+        .route("/v1/proofs/inclusion", get(proofs::inclusion))
+        .route("/v1/proofs/consistency", get(proofs::consistency))
+        .route("/v1/limits", get(limits))
+        .method_not_allowed_fallback(method_not_allowed)
+        .route("/v1", any(not_found))
+        .route("/v1/", any(not_found))
+        .route("/v1/{*rest}", any(not_found))
+        .layer(middleware::from_fn_with_state(
+            state.clone(),
+            access::require_key,
+        ))
+        .layer(middleware::from_fn_with_state(state.clone(), limit_time));
+    Router::new()
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready))
+        .route("/openapi.json", get(description))
+        .merge(v1)
+        .layer(middleware::map_response(secure))
+        .with_state(state)
+}
+
+/// The description of the API that `/openapi.json` serves (version 3.1 of that format).
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    let mut api = Api::openapi();
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("A key that `remembrancer tokens create` made"))
+        .build();
+    api.components
+        .get_or_insert_default()
+        .add_security_scheme("key", SecurityScheme::Http(scheme));
+    api
+}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Remembrancer",
+        description = "Records what AI agents declared, saw and did, and audits it"
+    ),
+    paths(
+        events::post,
+        blobs::put,
+        blobs::get,
+        sessions::list,
+        sessions::one,
+        sessions::entries,
+        sessions::presence,
+        sessions::mutations,
+        sessions::findings,
+        sessions::bundle,
+        sessions::entry,
+        proofs::checkpoint,
+        proofs::inclusion,
+        proofs::consistency,
+        limits,
+        healthy,
+        ready
+    )
+)]
+struct Api;
+
+#[utoipa::path(
+    get, path = "/v1/limits", tag = "record",
+    responses((status = 200, description = "The limits of this server", body = Limits)),
+    security(("key" = []))
+)]
+async fn limits(State(state): State<ApiState>) -> Json<Limits> {
+    Json((*state.limits).clone())
+}
+
+#[utoipa::path(
+    get, path = "/healthz", tag = "health",
+    responses((status = 200, description = "The process answers", body = String, content_type = "text/plain"))
+)]
+async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+#[utoipa::path(
+    get, path = "/readyz", tag = "health",
+    responses(
+        (status = 200, description = "The ledger is open and writes", body = String, content_type = "text/plain"),
+        (status = 503, description = "The ledger does not write", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+async fn ready(State(state): State<ApiState>) -> Result<&'static str, Problem> {
+    if state.ledger.stopped().is_some() {
+        return Err(Problem::new(
+            Slug::Unavailable,
+            "the ledger stopped writing; the server's log has the cause, and a restart reads what is stored",
+        ));
+    }
+    state.reader().size().await?;
+    Ok("ready\n")
+}
+
+async fn description() -> Json<utoipa::openapi::OpenApi> {
+    Json(openapi())
+}
+
+async fn not_found() -> Problem {
+    Problem::new(
+        Slug::NotFound,
+        "there is nothing at this address; /openapi.json lists what there is",
+    )
+}
+
+async fn method_not_allowed() -> Problem {
+    Problem::new(
+        Slug::MethodNotAllowed,
+        "this address takes another method; /openapi.json lists them",
+    )
+}
+
+async fn limit_time(State(state): State<ApiState>, request: Request, next: Next) -> Response {
+    let limit = Duration::from_secs(state.limits.request_seconds_max);
+    match tokio::time::timeout(limit, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Problem::new(
+            Slug::Timeout,
+            "the answer took too long; events may be stored: send them again, and they are told apart by their ids",
+        )
+        .into_response(),
+    }
+}
+
+/// Headers of every answer. What is not marked immutable by its handler is not kept by anyone on the way.
+async fn secure(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers.insert(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    );
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Answers with what never changes, or 304 to a client that has it.
+fn immutable(request: &HeaderMap, tag: &str, response: impl FnOnce() -> Response) -> Response {
+    let mut response = tagged(request, tag, response);
+    response.headers_mut().insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("private, max-age=31536000, immutable"),
+    );
+    response
+}
+
+/// Answers with a tag, or 304 to a client that has what the tag stands for.
+fn tagged(request: &HeaderMap, tag: &str, response: impl FnOnce() -> Response) -> Response {
+    let tag = format!("\"{tag}\"");
+    let has_it = request
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|candidate| candidate.trim().trim_start_matches("W/") == tag);
+    let mut response = if has_it {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        response()
+    };
+    if let Ok(value) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! `/v1/checkpoint` and `/v1/proofs`: the ledger as a transparency log.
+
+use axum::Json;
+use axum::extract::{Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use remembrancer_schema::TreeHash;
+use serde::{Deserialize, Serialize};
+
+use super::problem::{Problem, Slug};
+use super::state::ApiState;
+
+/// A proof, in RFC 6962 order.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct ProofAnswer {
+    /// SHA-256 hashes in hexadecimal.
+    #[schema(value_type = Vec<String>)]
+    proof: Vec<TreeHash>,
+    /// Root of the larger tree.
+    #[schema(value_type = String)]
+    root: TreeHash,
+}
+
+/// Which entry, in which tree.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+pub(crate) struct InclusionQuery {
+    /// Index of the entry, from 0.
+    index: u64,
+    /// Size of the tree.
+    size: u64,
+}
+
+/// Which two trees.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+pub(crate) struct ConsistencyQuery {
+    /// Size of the smaller tree.
+    old: u64,
+    /// Size of the larger tree.
+    new: u64,
+}
+
+#[utoipa::path(
+    get, path = "/v1/checkpoint", tag = "proofs",
+    responses(
+        (status = 200, description = "The newest signed checkpoint", body = String, content_type = "text/plain"),
+        (status = 404, description = "The ledger is empty", body = Problem, content_type = "application/problem+json"),
+    ),
+    security(("key" = []))
+)]
+pub(crate) async fn checkpoint(State(state): State<ApiState>) -> Result<Response, Problem> {
+    let note = state.reader().checkpoint().await?.ok_or_else(|| {
+        Problem::new(
+            Slug::NotFound,
+            "the ledger is empty: the first event brings the first checkpoint",
+        )
+    })?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], note).into_response())
+}
+
+#[utoipa::path(
+    get, path = "/v1/proofs/inclusion", tag = "proofs", params(InclusionQuery),
+    responses((status = 200, description = "Proof that the entry is in the tree", body = ProofAnswer)),
+    security(("key" = []))
+)]
+pub(crate) async fn inclusion(
+    State(state): State<ApiState>,
+    query: Result<Query<InclusionQuery>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<ProofAnswer>, Problem> {
+    let Query(query) =
+        query.map_err(|error| Problem::new(Slug::InvalidParameter, error.body_text()))?;
+    let proof = state
+        .reader()
+        .inclusion_proof(query.index, query.size)
+        .await?;
+    let root = state.reader().root(query.size).await?;
+    Ok(Json(ProofAnswer { proof, root }))
+}
+
+#[utoipa::path(
+    get, path = "/v1/proofs/consistency", tag = "proofs", params(ConsistencyQuery),
+    responses((status = 200, description = "Proof that the larger tree extends the smaller", body = ProofAnswer)),
+    security(("key" = []))
+)]
+pub(crate) async fn consistency(
+    State(state): State<ApiState>,
+    query: Result<Query<ConsistencyQuery>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<ProofAnswer>, Problem> {
+    let Query(query) =
+        query.map_err(|error| Problem::new(Slug::InvalidParameter, error.body_text()))?;
+    let proof = state
+        .reader()
+        .consistency_proof(query.old, query.new)
+        .await?;
+    let root = state.reader().root(query.new).await?;
+    Ok(Json(ProofAnswer { proof, root }))
+}

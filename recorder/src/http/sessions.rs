@@ -1,0 +1,271 @@
+//! `/v1/sessions`: lists, entries, and what the analysis says.
+
+use axum::Json;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use remembrancer_replay::view;
+use remembrancer_schema::EntryHash;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::immutable;
+use super::path::Named;
+use super::problem::{Problem, Slug};
+use super::state::ApiState;
+use crate::error::LedgerError;
+use crate::reader::StoredEntry;
+use crate::session::{Page, SessionSummary};
+
+const PAGE_ITEMS_DEFAULT: u32 = 100;
+
+/// Where a page starts and how long it is.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PageQuery {
+    /// `next` of the page before.
+    after: Option<String>,
+    /// Most items, 100 unless given.
+    limit: Option<u32>,
+}
+
+impl PageQuery {
+    fn limit(&self, state: &ApiState) -> Result<u32, Problem> {
+        let max = state.limits.page_items_max;
+        match self.limit.unwrap_or(PAGE_ITEMS_DEFAULT.min(max)) {
+            limit if (1..=max).contains(&limit) => Ok(limit),
+            limit => Err(Problem::new(
+                Slug::InvalidParameter,
+                format!("limit {limit} is out of range: 1 to {max}"),
+            )),
+        }
+    }
+}
+
+/// An entry as the API shows it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct EntryView {
+    /// Index in the ledger, from 0.
+    index: u64,
+    /// Hash of the entry.
+    #[schema(value_type = String)]
+    hash: EntryHash,
+    /// The entry, byte for byte.
+    #[schema(value_type = serde_json::Value)]
+    entry: Box<RawValue>,
+    /// Salt of the payload's commitment, in hexadecimal; null after redaction.
+    salt: Option<String>,
+    /// The payload, byte for byte as received; null after redaction.
+    #[schema(value_type = Option<serde_json::Value>)]
+    data: Option<Box<RawValue>>,
+}
+
+impl EntryView {
+    fn new(stored: StoredEntry) -> Result<Self, LedgerError> {
+        let index = stored.index;
+        let damaged = |reason: String| LedgerError::Corrupt { index, reason };
+        let bytes = String::from_utf8(stored.bytes).map_err(|error| damaged(error.to_string()))?;
+        let raw =
+            |text: String| RawValue::from_string(text).map_err(|error| damaged(error.to_string()));
+        Ok(Self {
+            index,
+            hash: stored.hash,
+            entry: raw(bytes)?,
+            salt: stored.salt.map(hex::encode),
+            data: stored.data.map(raw).transpose()?,
+        })
+    }
+}
+
+fn query<T>(
+    query: Result<Query<T>, axum::extract::rejection::QueryRejection>,
+) -> Result<T, Problem> {
+    query
+        .map(|Query(query)| query)
+        .map_err(|error| Problem::new(Slug::InvalidParameter, error.body_text()))
+}
+
+type QueryResult<T> = Result<Query<T>, axum::extract::rejection::QueryRejection>;
+
+#[utoipa::path(
+    get, path = "/v1/sessions", tag = "read", params(PageQuery),
+    responses((status = 200, description = "Sessions, newest first", body = Page<SessionSummary>)),
+    security(("key" = []))
+)]
+pub(crate) async fn list(
+    State(state): State<ApiState>,
+    page: QueryResult<PageQuery>,
+) -> Result<Json<Page<SessionSummary>>, Problem> {
+    let page = query(page)?;
+    let limit = page.limit(&state)?;
+    Ok(Json(
+        state
+            .reader()
+            .sessions(page.after.as_deref(), limit)
+            .await?,
+    ))
+}
+
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}", tag = "read",
+    params(("session" = String, Path, description = "Its id, or its label if that is unique")),
+    responses((status = 200, description = "The session", body = SessionSummary)),
+    security(("key" = []))
+)]
+pub(crate) async fn one(
+    State(state): State<ApiState>,
+    Named(session): Named,
+) -> Result<Json<SessionSummary>, Problem> {
+    Ok(Json(state.reader().find_session(&session).await?))
+}
+
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/entries", tag = "read",
+    params(("session" = String, Path, description = "Its id, or its label if that is unique"), PageQuery),
+    responses((status = 200, description = "Its entries, in order", body = Page<EntryView>)),
+    security(("key" = []))
+)]
+pub(crate) async fn entries(
+    State(state): State<ApiState>,
+    Named(session): Named,
+    page: QueryResult<PageQuery>,
+) -> Result<Response, Problem> {
+    let page = query(page)?;
+    let limit = page.limit(&state)?;
+    let session = state.reader().find_session(&session).await?;
+    let stored = state
+        .reader()
+        .session_entries(&session, page.after.as_deref(), limit)
+        .await?;
+    let items = stored
+        .items
+        .into_iter()
+        .map(EntryView::new)
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Json(Page {
+        items,
+        next: stored.next,
+    })
+    .into_response())
+}
+
+/// Answers with a view of a session's analysis; its tag is the session's head, so that an unchanged session costs nothing.
+async fn analysed<T: Serialize>(
+    state: &ApiState,
+    name: &str,
+    headers: &HeaderMap,
+    of: impl FnOnce(&remembrancer_replay::Analysis) -> T,
+) -> Result<Response, Problem> {
+    let session = state.reader().find_session(name).await?;
+    let analysis = state.analyses.of(state.reader(), &session).await?;
+    let body = Json(of(&analysis)).into_response();
+    Ok(super::tagged(headers, &session.head.to_string(), || body))
+}
+
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/presence", tag = "audit",
+    params(("session" = String, Path, description = "Its id, or its label if that is unique")),
+    responses((status = 200, description = "How each constraint stood at each turn and action", body = serde_json::Value)),
+    security(("key" = []))
+)]
+pub(crate) async fn presence(
+    State(state): State<ApiState>,
+    Named(session): Named,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    analysed(&state, &session, &headers, |analysis| {
+        serde_json::to_value(view::presence(analysis)).ok()
+    })
+    .await
+}
+
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/mutations", tag = "audit",
+    params(("session" = String, Path, description = "Its id, or its label if that is unique")),
+    responses((status = 200, description = "How its context changed", body = serde_json::Value)),
+    security(("key" = []))
+)]
+pub(crate) async fn mutations(
+    State(state): State<ApiState>,
+    Named(session): Named,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    analysed(&state, &session, &headers, |analysis| {
+        serde_json::to_value(view::mutations(analysis)).ok()
+    })
+    .await
+}
+
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/findings", tag = "audit",
+    params(("session" = String, Path, description = "Its id, or its label if that is unique")),
+    responses((status = 200, description = "What the auditor noticed", body = serde_json::Value)),
+    security(("key" = []))
+)]
+pub(crate) async fn findings(
+    State(state): State<ApiState>,
+    Named(session): Named,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    analysed(&state, &session, &headers, |analysis| {
+        serde_json::to_value(view::findings(analysis)).ok()
+    })
+    .await
+}
+
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/bundle", tag = "audit",
+    params(("session" = String, Path, description = "Its id, or its label if that is unique")),
+    responses((status = 200, description = "The session's bundle", body = Vec<u8>, content_type = "application/zip")),
+    security(("key" = []))
+)]
+pub(crate) async fn bundle(
+    State(state): State<ApiState>,
+    Named(session): Named,
+) -> Result<Response, Problem> {
+    let session = state.reader().find_session(&session).await?;
+    let maker = state
+        .bundles
+        .as_ref()
+        .ok_or_else(|| Problem::new(Slug::NotFound, "this server makes no bundles"))?;
+    let name = format!("attachment; filename=\"{}.rmb\"", session.id);
+    let bytes = maker(state.reader().clone(), session)
+        .await
+        .map_err(|error| Problem::internal(&error))?;
+    Ok((
+        [
+            (header::CONTENT_TYPE, "application/zip".to_owned()),
+            (header::CONTENT_DISPOSITION, name),
+        ],
+        bytes,
+    )
+        .into_response())
+}
+
+#[utoipa::path(
+    get, path = "/v1/entries/{index}", tag = "read",
+    params(("index" = u64, Path, description = "Index in the ledger, from 0")),
+    responses((status = 200, description = "The entry", body = EntryView)),
+    security(("key" = []))
+)]
+pub(crate) async fn entry(
+    State(state): State<ApiState>,
+    Named(index): Named,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let index: u64 = index
+        .parse()
+        .map_err(|_| Problem::new(Slug::InvalidParameter, "an index is a number from 0"))?;
+    let stored = state
+        .reader()
+        .entries_from(index, 1)
+        .await?
+        .into_iter()
+        .next();
+    let stored = stored
+        .filter(|stored| stored.index == index)
+        .ok_or_else(|| Problem::new(Slug::NotFound, format!("there is no entry {index}")))?;
+    let tag = stored.hash.to_string();
+    let body = Json(EntryView::new(stored)?).into_response();
+    Ok(immutable(&headers, &tag, || body))
+}

@@ -1,0 +1,73 @@
+//! An entry as it is stored.
+
+use remembrancer_replay::{RecordedEvent, RecordedPayload};
+use remembrancer_schema::{Entry, EntryHash, Salt};
+use sqlx::Row as _;
+use sqlx::sqlite::SqliteRow;
+
+use crate::error::LedgerError;
+use crate::session::count;
+
+/// An entry with its payload as stored.
+#[derive(Debug, Clone)]
+pub struct StoredEntry {
+    /// Position in the ledger, from 0.
+    pub index: u64,
+    /// The canonical bytes.
+    pub bytes: Vec<u8>,
+    /// The hash as stored.
+    pub hash: EntryHash,
+    /// Salt of the payload's commitment; absent after redaction.
+    pub salt: Option<[u8; 32]>,
+    /// The payload as received; absent after redaction.
+    pub data: Option<String>,
+}
+
+impl StoredEntry {
+    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, LedgerError> {
+        let index = count(row, "idx")?;
+        let corrupt = |reason: &str| LedgerError::Corrupt {
+            index,
+            reason: reason.to_owned(),
+        };
+        let hash: Vec<u8> = row.try_get("hash")?;
+        let salt: Option<Vec<u8>> = row.try_get("salt")?;
+        let data: Option<Vec<u8>> = row.try_get("data")?;
+        Ok(Self {
+            index,
+            bytes: row.try_get("bytes")?,
+            hash: EntryHash::try_from(hash.as_slice())
+                .map_err(|_| corrupt("its hash has not 32 bytes"))?,
+            salt: salt
+                .map(|salt| {
+                    salt.try_into()
+                        .map_err(|_| corrupt("its salt has not 32 bytes"))
+                })
+                .transpose()?,
+            data: data
+                .map(|data| {
+                    String::from_utf8(data).map_err(|_| corrupt("its payload is not UTF-8"))
+                })
+                .transpose()?,
+        })
+    }
+
+    pub(super) fn into_event(self) -> Result<RecordedEvent, LedgerError> {
+        let entry = Entry::from_bytes(&self.bytes).map_err(|error| LedgerError::Corrupt {
+            index: self.index,
+            reason: error.to_string(),
+        })?;
+        Ok(RecordedEvent {
+            entry,
+            entry_bytes: self.bytes.into(),
+            hash: self.hash,
+            payload: self
+                .salt
+                .zip(self.data)
+                .map(|(salt, data)| RecordedPayload {
+                    salt: Salt::from_bytes(salt),
+                    data: data.into(),
+                }),
+        })
+    }
+}

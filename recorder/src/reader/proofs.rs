@@ -1,0 +1,78 @@
+//! The ledger as a transparency log: checkpoints, and proofs from stored tiles.
+
+use remembrancer_schema::TreeHash;
+use remembrancer_schema::merkle::{consistency_ranges, inclusion_ranges};
+
+use super::Reader;
+use crate::error::LedgerError;
+use crate::tree::{self, number};
+
+impl Reader {
+    /// The first checkpoint that was signed over at least `size` entries, if the ledger has grown that far.
+    pub async fn first_checkpoint_holding(&self, size: u64) -> Result<Option<String>, LedgerError> {
+        let note = sqlx::query_scalar(
+            "SELECT note FROM checkpoints WHERE size >= ? ORDER BY size LIMIT 1",
+        )
+        .bind(number(size)?)
+        .fetch_optional(&self.0.pool)
+        .await?;
+        Ok(note)
+    }
+
+    /// The newest signed checkpoint.
+    pub async fn checkpoint(&self) -> Result<Option<String>, LedgerError> {
+        Ok(
+            sqlx::query_scalar("SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1")
+                .fetch_optional(&self.0.pool)
+                .await?,
+        )
+    }
+
+    /// Proof that entry `index` is in the tree of the first `size` entries.
+    pub async fn inclusion_proof(
+        &self,
+        index: u64,
+        size: u64,
+    ) -> Result<Vec<TreeHash>, LedgerError> {
+        self.check_size("size", size).await?;
+        let ranges = inclusion_ranges(index, size).ok_or_else(|| LedgerError::OutOfRange {
+            what: "index",
+            value: index,
+            allowed: format!("below the size {size}"),
+        })?;
+        tree::range_roots(&mut *self.0.pool.acquire().await?, ranges).await
+    }
+
+    /// Proof that the tree of the first `new` entries extends that of the first `old`.
+    pub async fn consistency_proof(
+        &self,
+        old: u64,
+        new: u64,
+    ) -> Result<Vec<TreeHash>, LedgerError> {
+        self.check_size("new", new).await?;
+        let ranges = consistency_ranges(old, new).ok_or_else(|| LedgerError::OutOfRange {
+            what: "old",
+            value: old,
+            allowed: format!("at most new, {new}"),
+        })?;
+        tree::range_roots(&mut *self.0.pool.acquire().await?, ranges).await
+    }
+
+    /// Root of the tree of the first `size` entries.
+    pub async fn root(&self, size: u64) -> Result<TreeHash, LedgerError> {
+        self.check_size("size", size).await?;
+        tree::range_root(&mut *self.0.pool.acquire().await?, 0..size).await
+    }
+
+    async fn check_size(&self, what: &'static str, size: u64) -> Result<(), LedgerError> {
+        let stored = self.size().await?;
+        if size > stored {
+            return Err(LedgerError::OutOfRange {
+                what,
+                value: size,
+                allowed: format!("the ledger has {stored} entries"),
+            });
+        }
+        Ok(())
+    }
+}

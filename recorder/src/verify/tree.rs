@@ -1,0 +1,182 @@
+//! The Merkle tree grown anew from the entries, against the stored tiles and the signed checkpoints.
+
+use std::collections::{BTreeMap, HashMap};
+
+use remembrancer_schema::TreeHash;
+use remembrancer_schema::checkpoint::Checkpoint;
+use remembrancer_schema::merkle::Frontier;
+use sqlx::{Row as _, SqliteConnection};
+
+use super::{PAGE_ROWS, Run};
+use crate::checkpoint_copy;
+use crate::data_dir::DataDir;
+use crate::error::LedgerError;
+use crate::session::count;
+use crate::tree::number;
+
+const TILE_WIDTH: usize = 256;
+
+/// The tree of the entries read so far.
+pub(super) struct GrownTree {
+    frontier: Frontier,
+    tiles: HashMap<u32, Vec<TreeHash>>,
+    /// Tiles that are full by now and were not compared yet.
+    full: Vec<(u32, u64, Vec<u8>)>,
+    /// Checkpoints whose size was not reached yet: root and note.
+    checkpoints: BTreeMap<u64, (Vec<u8>, String)>,
+    checked_checkpoints: u64,
+    /// The copy of a checkpoint in the file beside the database.
+    copy: Option<Checkpoint>,
+}
+
+impl GrownTree {
+    pub(super) fn new() -> Self {
+        Self {
+            frontier: Frontier::new(),
+            tiles: HashMap::new(),
+            full: Vec::new(),
+            checkpoints: BTreeMap::new(),
+            checked_checkpoints: 0,
+            copy: None,
+        }
+    }
+
+    /// Entries so far.
+    pub(super) fn size(&self) -> u64 {
+        self.frontier.size()
+    }
+
+    pub(super) fn checked_checkpoints(&self) -> u64 {
+        self.checked_checkpoints
+    }
+
+    pub(super) fn push(&mut self, leaf: TreeHash) {
+        let (tiles, full) = (&mut self.tiles, &mut self.full);
+        self.frontier.push(leaf, |level, index, hash| {
+            if level % 8 != 0 {
+                return;
+            }
+            let tile = tiles.entry(level / 8).or_default();
+            tile.push(hash);
+            if tile.len() == TILE_WIDTH {
+                let bytes = tile.drain(..).flat_map(|hash| *hash.as_bytes()).collect();
+                full.push((level / 8, index / TILE_WIDTH as u64, bytes));
+            }
+        });
+    }
+}
+
+impl Run<'_> {
+    /// Reads the copy of the newest checkpoint beside the database.
+    pub(super) fn read_copy(&mut self) {
+        let folder = DataDir::new(self.reader.data_dir());
+        match checkpoint_copy::read(&folder, self.reader.origin(), self.reader.public_key()) {
+            Ok(copy) => self.tree.copy = copy,
+            Err(error) => self.faults.general(error.to_string()),
+        }
+    }
+
+    /// Compares the copy with the root of the entries so far, if it is of the present size.
+    fn pass_copy(&mut self) {
+        let size = self.tree.size();
+        let copy = self.tree.copy.as_ref().filter(|copy| copy.size == size);
+        if copy.is_some_and(|copy| copy.root != self.tree.frontier.root()) {
+            self.faults.general(format!(
+                "the checkpoint in the file beside the database states another root for {size} entries: one of the two is \
+                 of another history"
+            ));
+        }
+    }
+
+    /// Tells of a database that has fewer entries than the copy states.
+    pub(super) fn check_copy_size(&mut self) {
+        let size = self.tree.size();
+        if let Some(copy) = self.tree.copy.as_ref().filter(|copy| copy.size > size) {
+            let stated = copy.size;
+            self.faults.at(
+                size,
+                format!(
+                    "is missing: the database is older than the checkpoint beside it, which states {stated} entries: \
+                     a rolled-back copy"
+                ),
+            );
+        }
+    }
+
+    /// Compares the tiles that became full with the stored ones: proofs are computed from those.
+    pub(super) async fn compare_tiles(
+        &mut self,
+        connection: &mut SqliteConnection,
+    ) -> Result<(), LedgerError> {
+        for (level, tile, expected) in std::mem::take(&mut self.tree.full) {
+            let stored: Option<Vec<u8>> =
+                sqlx::query_scalar("SELECT hashes FROM tiles WHERE level = ? AND tile = ?")
+                    .bind(level)
+                    .bind(number(tile)?)
+                    .fetch_optional(&mut *connection)
+                    .await?;
+            if stored.as_ref() != Some(&expected) {
+                self.faults.general(format!(
+                    "tile {tile} of level {level} does not hold the hashes of its entries"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the checkpoints of the next page's sizes; all of them are checked as their size passes.
+    pub(super) async fn load_checkpoints(
+        &mut self,
+        connection: &mut SqliteConnection,
+    ) -> Result<(), LedgerError> {
+        let start = self.tree.size();
+        let rows = sqlx::query(
+            "SELECT size, root, note FROM checkpoints WHERE size > ? AND size <= ? ORDER BY size",
+        )
+        .bind(number(start)?)
+        .bind(number(start + u64::from(PAGE_ROWS))?)
+        .fetch_all(connection)
+        .await?;
+        for row in &rows {
+            self.tree.checkpoints.insert(
+                count(row, "size")?,
+                (row.try_get("root")?, row.try_get("note")?),
+            );
+        }
+        Ok(())
+    }
+
+    /// Compares the checkpoint of the present size, if there is one, with the root of the entries so far.
+    pub(super) fn pass_checkpoint(&mut self) {
+        self.pass_copy();
+        let size = self.tree.size();
+        let Some((root, note)) = self.tree.checkpoints.remove(&size) else {
+            return;
+        };
+        self.tree.checked_checkpoints += 1;
+        let checkpoint = match Checkpoint::verify(&note, self.reader.public_key()) {
+            Ok(checkpoint) => checkpoint,
+            Err(error) => {
+                return self
+                    .faults
+                    .general(format!("the checkpoint of size {size}: {error}"));
+            }
+        };
+        if checkpoint.origin != *self.reader.origin()
+            || checkpoint.size != size
+            || root != checkpoint.root.as_bytes()
+        {
+            return self.faults.general(format!(
+                "the checkpoint of size {size} is stored with another size, root or ledger than it states"
+            ));
+        }
+        // After a bad entry every root differs, which says nothing new.
+        if checkpoint.root != self.tree.frontier.root() && !self.faults.has_bad_entry() {
+            self.faults.at(
+                size - 1,
+                "the signed checkpoint of this size has another root: this entry, or one since the checkpoint before it, \
+                 is not what was recorded",
+            );
+        }
+    }
+}
