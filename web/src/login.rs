@@ -1,0 +1,220 @@
+//! Who is signed in. Nothing of it is stored: a restart signs everybody out.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use remembrancer_schema::hash::sha256;
+use subtle::ConstantTimeEq as _;
+
+/// How long a sign-in lasts.
+pub(crate) const SIGN_IN_TTL: Duration = Duration::from_secs(12 * 60 * 60);
+/// How long a one-time code can be used.
+const CODE_TTL: Duration = Duration::from_secs(10 * 60);
+/// Most sign-ins held at a time; the oldest gives way.
+const SIGN_INS_MAX: usize = 1_000;
+/// Most one-time codes held at a time.
+const CODES_MAX: usize = 100;
+/// Most failed attempts of one kind within [`FAILURES_WINDOW`], from everybody together.
+const FAILURES_MAX: usize = 10;
+/// The window over which failed attempts are counted.
+const FAILURES_WINDOW: Duration = Duration::from_secs(60);
+
+/// A secret that could not be drawn.
+#[derive(Debug, thiserror::Error)]
+#[error("the operating system gave no random bytes: {0}")]
+pub struct NoRandomness(String);
+
+/// Sign-ins, one-time codes and failed attempts, in memory. Secrets are held as SHA-256 of their 256 random bits.
+#[derive(Default)]
+pub struct Logins {
+    sign_ins: Mutex<Secrets>,
+    codes: Mutex<Secrets>,
+    wrong_keys: Failures,
+    /// Apart from the keys: anybody can follow links to wrong codes, and that must not shut the door for keys.
+    wrong_codes: Failures,
+}
+
+impl Logins {
+    /// Draws a code that signs one person in once, within ten minutes, at `/login/{code}`.
+    pub fn issue_code(&self) -> Result<String, NoRandomness> {
+        self.codes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .issue(CODE_TTL, CODES_MAX)
+    }
+
+    /// Consumes a one-time code. Returns whether it was valid.
+    pub(crate) fn redeem(&self, code: &str) -> bool {
+        self.codes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(code)
+    }
+
+    /// Starts a sign-in and returns its secret.
+    pub(crate) fn sign_in(&self) -> Result<String, NoRandomness> {
+        self.sign_ins
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .issue(SIGN_IN_TTL, SIGN_INS_MAX)
+    }
+
+    /// Whether a secret belongs to a sign-in.
+    pub(crate) fn is_signed_in(&self, secret: &str) -> bool {
+        self.sign_ins
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .holds(secret)
+    }
+
+    /// Ends a sign-in.
+    pub(crate) fn sign_out(&self, secret: &str) {
+        self.sign_ins
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(secret);
+    }
+
+    /// Counts a wrong key.
+    pub(crate) fn wrong_key(&self) -> Attempt {
+        self.wrong_keys.count(Instant::now())
+    }
+
+    /// Counts a wrong one-time code.
+    pub(crate) fn wrong_code(&self) -> Attempt {
+        self.wrong_codes.count(Instant::now())
+    }
+}
+
+/// What becomes of a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// It is one of few.
+    Failed,
+    /// Too many failed lately.
+    Throttled,
+}
+
+/// The failed attempts of one kind. A right secret is never held up by them: with 256 random bits, the throttle only tells
+/// guessers to wait.
+#[derive(Default)]
+struct Failures(Mutex<VecDeque<Instant>>);
+
+impl Failures {
+    /// While throttled nothing is counted, so that the wait ends however often somebody tries.
+    fn count(&self, now: Instant) -> Attempt {
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while failures
+            .front()
+            .is_some_and(|at| now.saturating_duration_since(*at) > FAILURES_WINDOW)
+        {
+            failures.pop_front();
+        }
+        if failures.len() >= FAILURES_MAX {
+            return Attempt::Throttled;
+        }
+        failures.push_back(now);
+        Attempt::Failed
+    }
+}
+
+/// Hashes of secrets, each with the moment at which it ends.
+#[derive(Default)]
+struct Secrets(HashMap<[u8; 32], Instant>);
+
+impl Secrets {
+    fn issue(&mut self, ttl: Duration, count_max: usize) -> Result<String, NoRandomness> {
+        let now = Instant::now();
+        self.0.retain(|_, ends| *ends > now);
+        while self.0.len() >= count_max {
+            let oldest = self
+                .0
+                .iter()
+                .min_by_key(|(_, ends)| **ends)
+                .map(|(hash, _)| *hash);
+            let Some(oldest) = oldest else { break };
+            self.0.remove(&oldest);
+        }
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(|error| NoRandomness(error.to_string()))?;
+        let secret = hex::encode(secret);
+        self.0.insert(sha256(secret.as_bytes()), now + ttl);
+        Ok(secret)
+    }
+
+    fn holds(&self, secret: &str) -> bool {
+        let hash = sha256(secret.as_bytes());
+        let now = Instant::now();
+        self.0.iter().fold(false, |found, (held, ends)| {
+            found | (bool::from(held.ct_eq(&hash)) & (*ends > now))
+        })
+    }
+
+    fn remove(&mut self, secret: &str) -> bool {
+        let held = self.holds(secret);
+        self.0.remove(&sha256(secret.as_bytes()));
+        held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_works_once() {
+        let logins = Logins::default();
+        let code = logins.issue_code().expect("random bytes");
+        assert_eq!(code.len(), 64);
+        assert!(!logins.redeem(&code[1..]));
+        assert!(logins.redeem(&code));
+        assert!(!logins.redeem(&code));
+    }
+
+    #[test]
+    fn a_sign_in_ends_with_its_sign_out_and_its_time() {
+        let logins = Logins::default();
+        let secret = logins.sign_in().expect("random bytes");
+        assert!(logins.is_signed_in(&secret));
+        logins.sign_out(&secret);
+        assert!(!logins.is_signed_in(&secret));
+        let mut secrets = Secrets::default();
+        let ended = secrets.issue(Duration::ZERO, 4).expect("random bytes");
+        assert!(!secrets.holds(&ended));
+    }
+
+    #[test]
+    fn secrets_are_bounded() {
+        let mut secrets = Secrets::default();
+        for _ in 0..5 {
+            secrets.issue(SIGN_IN_TTL, 3).expect("random bytes");
+        }
+        assert_eq!(secrets.0.len(), 3);
+    }
+
+    #[test]
+    fn ten_failures_throttle_for_a_minute_and_no_longer() {
+        let failures = Failures::default();
+        let start = Instant::now();
+        for _ in 0..FAILURES_MAX {
+            assert_eq!(failures.count(start), Attempt::Failed);
+        }
+        for second in 1..=60 {
+            let now = start + Duration::from_secs(second);
+            assert_eq!(failures.count(now), Attempt::Throttled, "{second}");
+        }
+        let later = start + FAILURES_WINDOW + Duration::from_secs(1);
+        assert_eq!(failures.count(later), Attempt::Failed);
+    }
+
+    #[test]
+    fn wrong_codes_do_not_throttle_keys() {
+        let logins = Logins::default();
+        for _ in 0..FAILURES_MAX {
+            assert_eq!(logins.wrong_code(), Attempt::Failed);
+        }
+        assert_eq!(logins.wrong_code(), Attempt::Throttled);
+        assert_eq!(logins.wrong_key(), Attempt::Failed);
+    }
+}

@@ -1,0 +1,178 @@
+//! `/sessions/{number}/findings`: what the auditor noticed.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::extract::State;
+use remembrancer_replay::Analysis;
+use remembrancer_replay::analysis::{Finding, Severity};
+
+use crate::error::{Ids, PageError};
+use crate::links::Links;
+use crate::markup::Markup;
+use crate::page::{Frame, Page, Shell};
+use crate::state::ViewerState;
+use crate::text::line;
+use crate::verdict::state_at;
+
+/// Most findings on one page.
+const FINDINGS_MAX: usize = 300;
+
+#[derive(Template)]
+#[template(path = "findings.html")]
+pub(crate) struct FindingsView {
+    shell: Shell,
+    frame: Frame,
+    findings: Vec<FindingView>,
+    left_out: usize,
+}
+
+/// One finding, with what it points to.
+pub(crate) struct FindingView {
+    pub(crate) severity: &'static str,
+    pub(crate) glyph: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) message: Markup,
+    pub(crate) links: Vec<(String, String)>,
+}
+
+pub(crate) async fn list(
+    State(state): State<ViewerState>,
+    Ids(number): Ids<i64>,
+) -> Result<Page<FindingsView>, PageError> {
+    let session = state.session(number).await?;
+    let links = Links::Viewer { session: number };
+    Ok(Page(FindingsView {
+        shell: Shell::of(&state),
+        frame: Frame::of(&session, "findings"),
+        findings: views(&session.analysis, links, FINDINGS_MAX),
+        left_out: session.analysis.findings.len().saturating_sub(FINDINGS_MAX),
+    }))
+}
+
+/// The gravest findings first, otherwise in their order.
+pub(crate) fn views(analysis: &Analysis, links: Links, count_max: usize) -> Vec<FindingView> {
+    let actions = ActionPlaces::of(analysis);
+    let mut findings: Vec<_> = analysis.findings.iter().collect();
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+        .into_iter()
+        .take(count_max)
+        .map(|finding| {
+            let action = actions.named_by(finding);
+            let constraint = finding.constraint.as_deref().and_then(|id| {
+                analysis
+                    .constraints
+                    .iter()
+                    .position(|constraint| constraint.id == id)
+            });
+            let (severity, glyph) = severity(finding.severity);
+            let mut to = Vec::new();
+            if let (Some(action), Some(constraint)) = (action, constraint) {
+                let turn = analysis.actions[action].turn;
+                let present = state_at(analysis, turn, constraint).is_present();
+                to.push((
+                    "evidence".to_owned(),
+                    links.evidence(action, constraint, present),
+                ));
+            }
+            if let Some(action) = action {
+                to.push((format!("action {}", action + 1), links.action(action)));
+            }
+            let turn = finding
+                .turn
+                .filter(|&turn| analysis.turn_position(turn).is_some());
+            if let Some((turn, link)) = turn.and_then(|turn| Some((turn, links.turn(turn)?))) {
+                to.push((format!("turn {turn}"), link));
+            }
+            if let Some(mutation) = finding.mutation.filter(|&at| at < analysis.mutations.len()) {
+                to.push((
+                    format!("mutation {}", mutation + 1),
+                    links.mutation(mutation),
+                ));
+            }
+            if let Some(constraint) = constraint {
+                to.push(("constraint".to_owned(), links.constraint(constraint)));
+            }
+            FindingView {
+                severity,
+                glyph,
+                kind: finding.kind.as_str(),
+                message: line(&finding.message, 600),
+                links: to,
+            }
+        })
+        .collect()
+}
+
+/// Where actions stand, by what findings name them by.
+struct ActionPlaces<'a> {
+    by_entry: HashMap<u64, usize>,
+    by_call: HashMap<&'a str, usize>,
+}
+
+impl<'a> ActionPlaces<'a> {
+    fn of(analysis: &'a Analysis) -> Self {
+        let mut places = Self {
+            by_entry: HashMap::new(),
+            by_call: HashMap::new(),
+        };
+        for (at, action) in analysis.actions.iter().enumerate() {
+            places.by_entry.entry(action.entry).or_insert(at);
+            let call = action.call_id.as_str();
+            places.by_call.entry(call).or_insert(at);
+        }
+        places
+    }
+
+    /// The entry decides: agents may use the id of a call again.
+    fn named_by(&self, finding: &Finding) -> Option<usize> {
+        let entry = finding.entry.and_then(|entry| self.by_entry.get(&entry));
+        let call = || self.by_call.get(finding.call_id.as_deref()?);
+        entry.or_else(call).copied()
+    }
+}
+
+fn severity(severity: Severity) -> (&'static str, &'static str) {
+    match severity {
+        Severity::Alarm => ("alarm", "▲"),
+        Severity::Warning => ("warning", "△"),
+        Severity::Notice => ("notice", "·"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn a_finding_leads_to_its_action_even_if_the_call_id_was_used_again() {
+        let mut analysis = Fixture::new(str::to_owned).first().clone();
+        for at in [3, 7, 9] {
+            analysis.actions[at].call_id = "again".to_owned();
+        }
+        analysis.findings.truncate(1);
+        let links = Links::Viewer { session: 1 };
+        let leads_to = |entry: Option<u64>, call: Option<&str>| {
+            let mut analysis = analysis.clone();
+            analysis.findings[0].entry = entry;
+            analysis.findings[0].call_id = call.map(str::to_owned);
+            let shown = views(&analysis, links, 1).remove(0).links;
+            let action = shown
+                .into_iter()
+                .find(|(name, _)| name.starts_with("action"));
+            action.map(|(_, link)| link)
+        };
+        for at in [3, 7, 9] {
+            let entry = Some(analysis.actions[at].entry);
+            let link = Some(format!("/sessions/1/actions/{}", at + 1));
+            assert_eq!(leads_to(entry, Some("again")), link);
+        }
+        let first = Some("/sessions/1/actions/4".to_owned());
+        assert_eq!(leads_to(None, Some("again")), first);
+        assert_eq!(leads_to(Some(1), Some("again")), first);
+        assert_eq!(leads_to(Some(1), Some("never sent")), None);
+        assert_eq!(leads_to(Some(1), None), None);
+    }
+}
