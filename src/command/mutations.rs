@@ -1,0 +1,80 @@
+//! `remembrancer mutations`
+
+use std::collections::BTreeMap;
+
+use remembrancer_replay::Analysis;
+
+use super::session::SessionArgs;
+use crate::failure::Failure;
+use crate::terminal::{self, Format};
+
+/// Arguments of `mutations`.
+#[derive(clap::Args)]
+pub(crate) struct MutationsArgs {
+    #[command(flatten)]
+    session: SessionArgs,
+}
+
+pub(crate) async fn run(args: MutationsArgs) -> Result<(), Failure> {
+    let read = args.session.read().await?;
+    match args.session.format {
+        Format::Json => terminal::print_json(&remembrancer_replay::view::mutations(&read.analysis)),
+        Format::Text if read.analysis.mutations.is_empty() => {
+            terminal::say("the context of this session only grew");
+            Ok(())
+        }
+        Format::Text => terminal::print(&text(&read.analysis)),
+    }
+}
+
+fn text(analysis: &Analysis) -> String {
+    let number = |value: Option<u64>| value.map_or("–".to_owned(), |value| value.to_string());
+    let rows: Vec<Vec<String>> = analysis
+        .mutations
+        .iter()
+        .map(|mutation| {
+            let mut fates: BTreeMap<&str, usize> = BTreeMap::new();
+            for fate in mutation.fates.iter().filter(|fate| !fate.appended) {
+                *fates.entry(fate.fate.as_str()).or_default() += 1;
+            }
+            let fates: Vec<String> = fates
+                .iter()
+                .map(|(fate, count)| format!("{count} {fate}"))
+                .collect();
+            let budget = &mutation.budget;
+            let declared = match (&mutation.declared, mutation.disagreements.len()) {
+                (None, _) => "no".to_owned(),
+                (Some(_), 0) => "yes, agrees".to_owned(),
+                (Some(_), count) => format!("yes, {count} disagreements"),
+            };
+            vec![
+                mutation.turn.to_string(),
+                mutation.kind.as_str().to_owned(),
+                declared,
+                number(budget.counted.map(|counted| counted.uncompacted)),
+                number(budget.counted.map(|counted| counted.compacted)),
+                budget
+                    .reduction_percent
+                    .map_or("–".to_owned(), |percent| format!("{percent:.1}%")),
+                budget.floor.map_or("–".to_owned(), |floor| {
+                    let verdict = if floor.holds { "holds" } else { "fails" };
+                    format!("{verdict} ({} against {})", floor.required, floor.trigger)
+                }),
+                fates.join(", "),
+            ]
+        })
+        .collect();
+    terminal::table(
+        &[
+            "turn",
+            "kind",
+            "declared",
+            "before",
+            "after",
+            "smaller by",
+            "floor",
+            "parts",
+        ],
+        &rows,
+    )
+}

@@ -1,0 +1,55 @@
+//! `remembrancer`: the program. Subcommands, configuration and exit codes; no rule of the domain lives here.
+
+mod command;
+mod demo;
+mod failure;
+mod service;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::command::Command;
+
+/// Records what AI agents declared, saw and did, and audits it.
+///
+/// Exit codes: 0 sound, 1 the check ran and found something that does not hold, 2 it could not be done.
+#[derive(Parser)]
+#[command(name = "remembrancer", version, propagate_version = true)]
+struct Arguments {
+    /// What to log on standard error: error, warn, info, debug or a filter such as `remembrancer_recorder=debug`.
+    #[arg(
+        long,
+        global = true,
+        env = "REMEMBRANCER_LOG",
+        default_value = "warn",
+        hide_env_values = true
+    )]
+    log: String,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match terminal::start_log(&arguments.log) {
+        Ok(()) => arguments.command.run().await,
+        Err(failure) => Err(failure),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Arguments::command().debug_assert();
+    }
+}

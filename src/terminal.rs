@@ -1,0 +1,170 @@
+//! What goes to the terminal: data on standard output, words for people on standard error, colours only where there is one.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use owo_colors::{OwoColorize as _, Style};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Form of a command's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Prints lines of text to standard output. Colour codes are taken out where it is not a terminal.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has seen enough, as `head` does, is no failure.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => Ok(outcome?),
+    }
+}
+
+/// Prints a value as JSON with a newline. What could drive or deceive a terminal stands in it as JSON escapes.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value)?;
+    let mut escaped = String::with_capacity(text.len() + 1);
+    for character in text.chars() {
+        if character == '\n' || !is_disguise(character) {
+            escaped.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(escaped, "\\u{unit:04x}").expect("writing to a string does not fail");
+            }
+        }
+    }
+    escaped.push('\n');
+    print(&escaped)
+}
+
+/// Says something to people on standard error.
+pub(crate) fn say(text: &str) {
+    let mut err = anstream::stderr().lock();
+    // Nobody is left to be told when standard error is gone.
+    drop(writeln!(err, "{text}"));
+}
+
+/// Says what went wrong and what to do next.
+pub(crate) fn say_error(message: &str, hint: Option<&str>) {
+    say(&format!(
+        "{} {}",
+        "error:".style(Style::new().red().bold()),
+        shown(message)
+    ));
+    if let Some(hint) = hint {
+        say(&format!("{} {hint}", "next:".style(Style::new().bold())));
+    }
+}
+
+/// Recorded text made safe for a terminal: control, bidirectional and invisible characters are shown as escapes, so that a
+/// record cannot move the cursor, recolour or reorder what an auditor reads.
+pub(crate) fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character == '\n' || !is_disguise(character) {
+            shown.push(character);
+        } else {
+            write!(shown, "\\u{{{:x}}}", u32::from(character))
+                .expect("writing to a string does not fail");
+        }
+    }
+    shown
+}
+
+/// One line of recorded text, cut to a number of characters.
+pub(crate) fn excerpt(text: &str, characters: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut: String = line.chars().take(characters).collect();
+    let more = if cut.len() < line.len() { "…" } else { "" };
+    format!("{}{more}", shown(&cut))
+}
+
+fn is_disguise(character: char) -> bool {
+    character.is_control()
+        || matches!(u32::from(character),
+            0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F
+            | 0x2028..=0x202E | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB
+            | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
+}
+
+/// A table with left-aligned columns, as wide as their widest cell.
+pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells
+            .chain([heading[column].chars().count()])
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..heading.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded: Vec<String> = cells
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.chars().count())))
+            .collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    let mut text = format!(
+        "{}\n",
+        line(&mut heading.iter().copied()).style(Style::new().bold())
+    );
+    for row in rows {
+        text.push_str(&line(&mut row.iter().map(String::as_str)));
+        text.push('\n');
+    }
+    text
+}
+
+/// Starts the log on standard error. Bodies and keys are never logged, at any level.
+pub(crate) fn start_log(filter: &str) -> Result<(), Failure> {
+    let filter = tracing_subscriber::EnvFilter::try_new(filter)
+        .map_err(|error| Failure::new(format!("--log {filter:?} is not a log filter: {error}")))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    Ok(())
+}
+
+/// A progress bar on standard error; invisible where that is not a terminal.
+pub(crate) fn progress(total: u64, what: &'static str) -> indicatif::ProgressBar {
+    let style =
+        indicatif::ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len} ({eta})")
+            .expect("a constant template")
+            .progress_chars("=> ");
+    indicatif::ProgressBar::new(total)
+        .with_style(style)
+        .with_message(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_text_cannot_drive_the_terminal() {
+        assert_eq!(
+            shown("a\u{1b}[31mb\u{202e}c\u{e0041}"),
+            "a\\u{1b}[31mb\\u{202e}c\\u{e0041}"
+        );
+        assert_eq!(shown("two\nlines é"), "two\nlines é");
+        assert_eq!(excerpt("one\n  two three", 7), "one two…");
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_its_cells() {
+        let rows = [
+            vec!["aé".to_owned(), "1".to_owned()],
+            vec!["b".to_owned(), "22".to_owned()],
+        ];
+        let text = anstream::adapter::strip_str(&table(&["name", "n"], &rows)).to_string();
+        assert_eq!(text, "name  n\naé    1\nb     22\n");
+    }
+}
