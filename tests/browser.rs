@@ -1,6 +1,7 @@
 //! The viewer in a real browser: headless Chromium, driven over `WebDriver`.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ impl Browser {
         let chromium = tool("chromium")?;
         let mut driver = Command::new(tool("chromedriver")?)
             .arg("--port=0")
+            .process_group(0)
             .stdout(Stdio::piped())
             .spawn()
             .expect("chromedriver can be started");
@@ -98,20 +100,23 @@ impl Browser {
         }
     }
 
-    async fn close(mut self) {
+    async fn close(self) {
         self.client
             .clone()
             .close()
             .await
             .expect("the browser session ends");
-        drop(self.driver.kill());
-        drop(self.driver.wait());
     }
 }
 
 impl Drop for Browser {
+    /// Ends the driver's whole process group: a browser outlives a driver that alone is ended.
     fn drop(&mut self) {
-        drop(self.driver.kill());
+        let group = format!("-{}", self.driver.id());
+        let asked = Command::new("kill").args(["-TERM", "--", &group]).status();
+        if !asked.is_ok_and(|status| status.success()) {
+            drop(self.driver.kill());
+        }
         drop(self.driver.wait());
     }
 }
