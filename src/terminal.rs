@@ -86,12 +86,9 @@ pub(crate) fn excerpt(text: &str, characters: usize) -> String {
     format!("{}{more}", shown(&cut))
 }
 
+/// What pages show as an escape, and the tab, which would break a table's columns.
 fn is_disguise(character: char) -> bool {
-    character.is_control()
-        || matches!(u32::from(character),
-            0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F
-            | 0x2028..=0x202E | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB
-            | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
+    character == '\t' || remembrancer_web::is_deceptive(character)
 }
 
 /// A table with left-aligned columns, as wide as their widest cell.

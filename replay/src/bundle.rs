@@ -11,7 +11,7 @@ mod sums;
 mod verify;
 mod write;
 
-use remembrancer_schema::{TreeHash, signing::PublicKey};
+use remembrancer_schema::TreeHash;
 use serde::{Deserialize, Serialize};
 
 pub use archive::ArchiveError;
@@ -82,11 +82,6 @@ fn sums_line(name: &str, bytes: &[u8]) -> String {
         "{}  {name}\n",
         layout::hex(&remembrancer_schema::hash::sha256(bytes))
     )
-}
-
-/// A key's two names for people: its fingerprint and its note key id.
-pub fn key_names(key: &PublicKey, origin: &str) -> (String, String) {
-    (key.fingerprint(), layout::hex(&key.note_key_id(origin)))
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ pub use report::render_report;
 pub use router::router;
 pub use source::{Answer, Source, SourceError};
 pub use state::ViewerState;
+pub use text::is_deceptive;
 
 #[cfg(test)]
 mod fixture;

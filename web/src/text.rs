@@ -98,8 +98,9 @@ pub(crate) fn plain(text: &str, chars_max: usize) -> String {
     shown
 }
 
-/// Whether a character cannot be seen, or changes how others are seen.
-pub(crate) fn is_deceptive(character: char) -> bool {
+/// Whether a character cannot be seen, or changes how others are seen: what recorded text may not show as it is, on a page or
+/// on a terminal.
+pub fn is_deceptive(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
         // Soft hyphen, combining grapheme joiner, Arabic letter mark, fillers, vowel separators.
