@@ -21,6 +21,11 @@ impl DataDir {
         self.0.join("ledger.sqlite")
     }
 
+    /// Whether a write-ahead log stands beside the database.
+    pub(crate) fn has_wal(&self) -> bool {
+        std::fs::metadata(self.0.join("ledger.sqlite-wal")).is_ok_and(|log| log.len() > 0)
+    }
+
     pub(crate) fn private_key(&self) -> PathBuf {
         self.0.join("ledger-key.pem")
     }
@@ -32,19 +37,6 @@ impl DataDir {
     /// The copy of the newest checkpoint.
     pub(crate) fn checkpoint_copy(&self) -> PathBuf {
         self.0.join("ledger.checkpoint")
-    }
-
-    /// Replaces the copy of the newest checkpoint: its readers see the old one or the new one, whole.
-    pub(crate) fn write_checkpoint_copy(&self, note: &str) -> Result<(), LedgerError> {
-        let path = self.checkpoint_copy();
-        let draft = self.0.join("ledger.checkpoint.new");
-        private_file()
-            .create(true)
-            .truncate(true)
-            .open(&draft)
-            .and_then(|mut file| file.write_all(note.as_bytes()))
-            .map_err(failed("cannot write", &draft))?;
-        fs::rename(&draft, &path).map_err(failed("cannot replace", &path))
     }
 
     /// Refuses to go on if something is left of a ledger whose database is gone.
@@ -165,7 +157,8 @@ impl DataDir {
     }
 }
 
-fn private_file() -> OpenOptions {
+/// Opens a file that its owner alone may read.
+pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     #[cfg(unix)]
@@ -196,7 +189,10 @@ fn remove_leftover(path: &Path) -> Result<(), LedgerError> {
     }
 }
 
-fn failed(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> LedgerError {
+pub(crate) fn failed(
+    what: &'static str,
+    path: &Path,
+) -> impl FnOnce(std::io::Error) -> LedgerError {
     let path = path.to_owned();
     move |source| LedgerError::File { what, path, source }
 }

@@ -8,17 +8,17 @@ use remembrancer_schema::TreeHash;
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// There is no ledger in the folder.
-    #[error("{0} holds no ledger; `remembrancer serve --data DIR` makes one")]
-    NoLedger(PathBuf),
+    #[error("{0} holds no ledger; `remembrancer serve` makes one")]
+    NoLedger(String),
     /// The ledger was written by another version.
     #[error(
-        "the ledger in {path} has schema version {found}, this program knows {known}; \
-         use the newer program, or start `remembrancer serve` once to bring the ledger up to date"
+        "the ledger in {location} has schema version {found}, this program knows {known}; {}",
+        next_step_for_version(*.found, *.known)
     )]
     SchemaVersion {
-        /// The data directory.
-        path: PathBuf,
-        /// Version in the file.
+        /// Where the ledger is.
+        location: String,
+        /// Version of its tables.
         found: i64,
         /// Version known here.
         known: i64,
@@ -69,8 +69,8 @@ pub enum LedgerError {
     },
     /// The database has fewer entries than a checkpoint that it signed.
     #[error(
-        "the database is older than the checkpoint beside it: a rolled-back copy ({path} states {stated} entries, {stored} are \
-         stored); put the newest database back, or, to go on from the older one knowing that entries are lost, move that \
+        "the database is older than the checkpoint kept outside it: a rolled-back copy ({path} states {stated} entries, {stored} \
+         are stored); put the newest database back, or, to go on from the older one knowing that entries are lost, move that \
          file away"
     )]
     RolledBack {
@@ -171,13 +171,29 @@ pub enum LedgerError {
     /// The queue is full; nothing was stored.
     #[error("the ledger cannot keep up at the moment; nothing was stored, try again shortly")]
     Busy,
+    /// The ledger has another size than a group was decided on: somebody else wrote. Nothing was written.
+    #[error(
+        "the ledger has {stored} entries where {expected} were expected: somebody else wrote; nothing was stored"
+    )]
+    HeadMoved {
+        /// Size that the group was decided on.
+        expected: u64,
+        /// Size that is stored.
+        stored: u64,
+    },
+    /// This program cannot use the database.
+    #[error("{0} is not a database that this program can use")]
+    UnsupportedDatabase(String),
     /// The group was rolled back.
     #[error("nothing was stored: {0}")]
     NotStored(String),
-    /// The sequencer has stopped; whether the last group was stored is unknown to those who wait for it.
+    /// Nobody knows whether the group was stored; the ledger is opened anew, which reads what is there.
     #[error(
-        "the ledger has stopped writing ({0}); restart the server: what was acknowledged is safe"
+        "it is unknown whether this was stored ({0}): send it again, ids tell duplicates apart"
     )]
+    InDoubt(String),
+    /// The ledger is closed, or cannot be opened anew for the moment.
+    #[error("the ledger does not write ({0}); what was acknowledged is safe")]
     Stopped(String),
     /// More bytes than a blob may have.
     #[error("the blob has {bytes} bytes; at most {max} are allowed")]
@@ -206,4 +222,12 @@ pub enum LedgerError {
     /// A migration failed.
     #[error("bringing the ledger's tables up to date: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
+}
+
+fn next_step_for_version(found: i64, known: i64) -> &'static str {
+    if found < known {
+        "bring it up to date with `remembrancer migrate`, after a backup"
+    } else {
+        "use the newer program that wrote it"
+    }
 }

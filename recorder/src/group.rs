@@ -3,174 +3,206 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bytes::Bytes;
 use remembrancer_schema::entry::{ENTRY_VERSION, entry_hash, genesis};
 use remembrancer_schema::limits::ENTRY_BYTES_MAX;
 use remembrancer_schema::merkle::leaf_hash;
 use remembrancer_schema::{ContentHash, Entry, EntryHash, EventId, EventType, Origin, SessionId};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection};
 
 use crate::error::LedgerError;
 use crate::incoming::{Outcome, OwnedEvent, Rejection, SaltedEvent};
-use crate::session::{self, SessionSummary};
-use crate::tree::{Edge, FullTile};
+use crate::session::SessionSummary;
+use crate::store::{EntryRow, GroupRows, NewBlob, NewEntry, Writer};
+use crate::tree::Edge;
 
-use rows::Row;
-pub(crate) use rows::store_checkpoint;
-
-/// A group in the making.
+/// A group in the making. Reads before it decides, once for all its requests; deciding then waits for nothing.
 pub(crate) struct Group<'a> {
     origin: &'a Origin,
-    /// Sessions as of the last commit.
-    committed: &'a HashMap<SessionId, SessionSummary>,
-    /// Sessions that were read from the database or changed by this group.
-    pub(crate) changed: HashMap<SessionId, SessionSummary>,
-    /// The tree's edge after this group.
-    pub(crate) edge: Edge,
     received: String,
+    /// The tree's edge after this group.
+    edge: Edge,
+    /// The sessions that its events name, as they stand after what was decided so far.
+    sessions: HashMap<&'a SessionId, Touched>,
     /// Events stored earlier that have an id which this group brings.
-    stored: HashMap<(i64, String), Known>,
-    rows: Vec<Row>,
-    /// Position in `rows` of each event that this group records.
-    recorded: HashMap<(i64, EventId), usize>,
-    tiles: Vec<FullTile>,
-    blobs: HashMap<ContentHash, bool>,
-    next_session: Option<i64>,
+    stored: HashMap<i64, HashMap<String, Known>>,
+    /// Events that this group records.
+    recorded: HashMap<(i64, &'a EventId), Recorded<'a>>,
+    /// Blobs that are stored or are going to be.
+    blobs: HashSet<ContentHash>,
+    next_session: i64,
+    rows: GroupRows,
+    /// Entries that were not taken yet for writing.
+    entries: Vec<NewEntry>,
+}
+
+/// An event that the group records, for those that come again within it.
+struct Recorded<'a> {
+    index: u64,
+    sequence: u64,
+    hash: EntryHash,
+    event: &'a OwnedEvent,
+}
+
+struct Touched {
+    session: SessionSummary,
+    is_changed: bool,
 }
 
 impl<'a> Group<'a> {
-    pub(crate) fn new(
-        origin: &'a Origin,
-        committed: &'a HashMap<SessionId, SessionSummary>,
-        edge: Edge,
-        received: String,
-    ) -> Self {
+    pub(crate) fn new(origin: &'a Origin, edge: Edge, received: String) -> Self {
         Self {
             origin,
-            committed,
-            changed: HashMap::new(),
-            edge,
             received,
+            edge,
+            sessions: HashMap::new(),
             stored: HashMap::new(),
-            rows: Vec::new(),
             recorded: HashMap::new(),
-            tiles: Vec::new(),
-            blobs: HashMap::new(),
-            next_session: None,
+            blobs: HashSet::new(),
+            next_session: 0,
+            rows: GroupRows::default(),
+            entries: Vec::new(),
         }
     }
 
-    /// Whether there are entries to be written.
-    pub(crate) fn has_entries(&self) -> bool {
-        !self.rows.is_empty()
-    }
-
-    /// Reads what the decisions need: the sessions, and the events that already have one of the ids.
+    /// Reads what the decisions need: the sessions (from `known`, where they stand there), the events that already have one
+    /// of the ids, and which of the blobs are there.
     pub(crate) async fn look_up(
         &mut self,
-        connection: &mut SqliteConnection,
-        events: impl Iterator<Item = &'_ SaltedEvent>,
+        writer: &mut dyn Writer,
+        known: &HashMap<SessionId, SessionSummary>,
+        events: impl Iterator<Item = &'a SaltedEvent> + Clone,
+        uploads: impl Iterator<Item = &'a ContentHash>,
     ) -> Result<(), LedgerError> {
-        let mut wanted: Vec<(i64, &str)> = Vec::new();
-        let mut absent: HashSet<&SessionId> = HashSet::new();
-        for SaltedEvent { event, .. } in events {
-            if self.session(&event.session).is_none() && !absent.contains(&event.session) {
-                match session::by_id(connection, &event.session).await? {
-                    Some(session) => {
-                        self.changed.insert(event.session.clone(), session);
-                    }
-                    None => {
-                        absent.insert(&event.session);
-                    }
+        let ids: HashSet<&'a SessionId> =
+            events.clone().map(|salted| &salted.event.session).collect();
+        let mut unknown = Vec::new();
+        for id in &ids {
+            match known.get(*id) {
+                Some(session) => self.touch(id, session.clone()),
+                None => unknown.push(*id),
+            }
+        }
+        if !unknown.is_empty() {
+            for session in writer.look_up_sessions(&unknown).await? {
+                if let Some(id) = ids.get(&session.id) {
+                    self.touch(id, session);
                 }
             }
-            if let Some(session) = self.session(&event.session) {
-                wanted.push((session.number, event.id.as_str()));
-            }
+            self.next_session = writer.last_session_number().await? + 1;
         }
-        if wanted.is_empty() {
-            return Ok(());
+        let wanted: Vec<(i64, &str)> = events
+            .clone()
+            .filter_map(|SaltedEvent { event, .. }| {
+                let touched = self.sessions.get(&event.session)?;
+                Some((touched.session.number, event.id.as_str()))
+            })
+            .collect();
+        for row in writer.look_up_events(&wanted).await? {
+            let events = self.stored.entry(row.session_no).or_default();
+            events.insert(row.event.clone(), Known::from_row(row)?);
         }
-        // The pairs go in as one JSON parameter: one statement text for every number of them.
-        let pairs = serde_json::to_string(&wanted)
-            .map_err(|error| LedgerError::Damaged(error.to_string()))?;
-        let rows = sqlx::query(
-            "SELECT e.idx, e.session_no, e.event, e.bytes, e.hash, p.data \
-             FROM json_each(?) AS wanted \
-             CROSS JOIN entries AS e ON e.session_no = wanted.value ->> 0 AND e.event = wanted.value ->> 1 \
-             LEFT JOIN payloads AS p ON p.idx = e.idx",
-        )
-        .bind(pairs)
-        .fetch_all(connection)
-        .await?;
-        for row in &rows {
-            let key = (row.try_get("session_no")?, row.try_get("event")?);
-            self.stored.insert(key, Known::from_row(row)?);
+        let named: HashSet<ContentHash> = events
+            .flat_map(|salted| &salted.event.blobs)
+            .chain(uploads)
+            .copied()
+            .collect();
+        if !named.is_empty() {
+            let named: Vec<ContentHash> = named.into_iter().collect();
+            self.blobs.extend(writer.look_up_blobs(&named).await?);
         }
         Ok(())
     }
 
-    fn session(&self, id: &SessionId) -> Option<&SessionSummary> {
-        self.changed.get(id).or_else(|| self.committed.get(id))
+    fn touch(&mut self, id: &'a SessionId, session: SessionSummary) {
+        let touched = Touched {
+            session,
+            is_changed: false,
+        };
+        self.sessions.insert(id, touched);
     }
 
     /// Decides one event and, if it is recorded, links it.
-    pub(crate) async fn decide(
-        &mut self,
-        connection: &mut SqliteConnection,
-        salted: &SaltedEvent,
-    ) -> Result<Outcome, LedgerError> {
+    pub(crate) fn decide(&mut self, salted: &'a SaltedEvent) -> Outcome {
         let event = &salted.event;
-        let session = self.session(&event.session).cloned();
-        if let Some(session) = &session
-            && let Some(outcome) = self.known(session.number, event)
-        {
-            return Ok(outcome);
-        }
         let starts = event.kind == EventType::SessionStarted;
-        let name = || event.session.clone();
-        match &session {
-            None if !starts => return Ok(Outcome::Rejected(Rejection::UnknownSession(name()))),
-            Some(_) if starts => {
-                return Ok(Outcome::Rejected(Rejection::SessionAlreadyStarted(name())));
+        let refused = match self.sessions.get(&event.session) {
+            Some(touched) => {
+                let session = &touched.session;
+                if let Some(outcome) = self.known(session.number, event) {
+                    return outcome;
+                }
+                if starts {
+                    Some(Rejection::SessionAlreadyStarted(event.session.clone()))
+                } else if session.sealed {
+                    Some(Rejection::SessionEnded(event.session.clone()))
+                } else {
+                    None
+                }
             }
-            Some(session) if session.sealed => {
-                return Ok(Outcome::Rejected(Rejection::SessionEnded(name())));
-            }
-            _ => {}
-        }
-        for blob in &event.blobs {
-            if !self.has_blob(connection, blob).await? {
-                return Ok(Outcome::Rejected(Rejection::BlobMissing(*blob)));
-            }
-        }
-        let session = match session {
-            Some(session) => session,
-            None => self.new_session(connection, event).await?,
+            None if !starts => Some(Rejection::UnknownSession(event.session.clone())),
+            None => None,
         };
-        Ok(self.record(session, salted))
+        let missing = || event.blobs.iter().find(|blob| !self.blobs.contains(*blob));
+        if let Some(rejection) = refused.or_else(|| missing().copied().map(Rejection::BlobMissing))
+        {
+            return Outcome::Rejected(rejection);
+        }
+        self.record(salted)
+    }
+
+    /// Takes a blob; false if it is stored already.
+    pub(crate) fn take_blob(&mut self, hash: &ContentHash, bytes: &Bytes) -> bool {
+        let is_new = self.blobs.insert(*hash);
+        if is_new {
+            self.rows.blobs.push(NewBlob {
+                hash: *hash,
+                bytes: bytes.clone(),
+            });
+        }
+        is_new
+    }
+
+    /// What is to be written, and the edge after it.
+    pub(crate) fn finish(mut self) -> (GroupRows, Edge) {
+        let changed = self
+            .sessions
+            .into_values()
+            .filter(|touched| touched.is_changed);
+        self.rows.sessions = changed.map(|touched| touched.session).collect();
+        self.rows
+            .sessions
+            .sort_unstable_by_key(|session| session.number);
+        (self.rows, self.edge)
+    }
+
+    /// How many entries wait to be written.
+    pub(crate) fn waiting(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Takes the entries that wait to be written.
+    pub(crate) fn take_entries(&mut self) -> Vec<NewEntry> {
+        std::mem::take(&mut self.entries)
     }
 
     /// The answer to an event whose id the session has already.
     fn known(&self, session_no: i64, event: &OwnedEvent) -> Option<Outcome> {
-        let (index, hash, entry, data) =
-            if let Some(known) = self.stored.get(&(session_no, event.id.as_str().to_owned())) {
-                (known.index, known.hash, &known.entry, known.data.as_deref())
-            } else {
-                let at = *self.recorded.get(&(session_no, event.id.clone()))?;
-                let row = &self.rows[at];
-                (row.entry.index, row.hash, &row.entry, Some(&row.data[..]))
-            };
-        // An erased payload cannot be compared any more; then the envelope alone decides.
-        let same = entry.kind == event.kind
-            && entry.agent == event.agent
-            && entry.time == event.time
-            && entry.blobs == event.blobs
-            && data.is_none_or(|data| data == &event.data[..]);
+        let stored = self
+            .stored
+            .get(&session_no)
+            .and_then(|events| events.get(event.id.as_str()));
+        let (index, sequence, hash, same) = if let Some(known) = stored {
+            let same = known.is(event);
+            (known.index, known.entry.sequence, known.hash, same)
+        } else {
+            let known = self.recorded.get(&(session_no, &event.id))?;
+            let same = known.event.is_same(event);
+            (known.index, known.sequence, known.hash, same)
+        };
         Some(if same {
             Outcome::Duplicate {
                 index,
-                sequence: entry.sequence,
+                sequence,
                 hash,
             }
         } else {
@@ -182,22 +214,9 @@ impl<'a> Group<'a> {
         })
     }
 
-    async fn new_session(
-        &mut self,
-        connection: &mut SqliteConnection,
-        event: &OwnedEvent,
-    ) -> Result<SessionSummary, LedgerError> {
-        let number = match self.next_session {
-            Some(number) => number,
-            None => {
-                sqlx::query_scalar("SELECT coalesce(max(no), 0) + 1 FROM sessions")
-                    .fetch_one(connection)
-                    .await?
-            }
-        };
-        self.next_session = Some(number);
-        Ok(SessionSummary {
-            number,
+    fn new_session(&self, event: &OwnedEvent) -> SessionSummary {
+        SessionSummary {
+            number: self.next_session,
             id: event.session.clone(),
             label: event.facts.label.clone(),
             agent: event.agent.as_ref().map(ToString::to_string),
@@ -210,12 +229,21 @@ impl<'a> Group<'a> {
             actions: 0,
             turns: 0,
             head: genesis(self.origin, &event.session),
-        })
+        }
     }
 
     /// Gives the event its place: index, sequence number, link; the entry's bytes, hash and leaf follow from them.
-    fn record(&mut self, mut session: SessionSummary, salted: &SaltedEvent) -> Outcome {
+    fn record(&mut self, salted: &'a SaltedEvent) -> Outcome {
         let event = &salted.event;
+        let is_new = !self.sessions.contains_key(&event.session);
+        if is_new {
+            let session = self.new_session(event);
+            self.touch(&event.session, session);
+        }
+        let Some(touched) = self.sessions.get_mut(&event.session) else {
+            unreachable!("the session was put there above");
+        };
+        let session = &mut touched.session;
         let entry = Entry {
             agent: event.agent.clone(),
             blobs: event.blobs.clone(),
@@ -233,74 +261,47 @@ impl<'a> Group<'a> {
         };
         let bytes = entry.to_bytes();
         if bytes.len() > ENTRY_BYTES_MAX {
+            if is_new {
+                self.sessions.remove(&event.session);
+            }
             return Outcome::Rejected(Rejection::EntryTooLarge(bytes.len()));
         }
         let hash = entry_hash(&bytes);
         let leaf = leaf_hash(&bytes);
         let (index, sequence) = (entry.index, entry.sequence);
-        self.edge.push(leaf, &mut self.tiles);
         session.advance(
             &event.kind,
             event.facts.model.as_deref(),
             &self.received,
             hash,
         );
-        self.next_session = match self.next_session {
-            Some(next) if next == session.number => Some(next + 1),
-            next => next,
+        touched.is_changed = true;
+        let session_no = session.number;
+        self.next_session += i64::from(is_new);
+        self.edge.push(leaf, &mut self.rows.tiles);
+        let recorded = Recorded {
+            index,
+            sequence,
+            hash,
+            event,
         };
-        self.recorded
-            .insert((session.number, event.id.clone()), self.rows.len());
-        self.rows.push(Row {
-            session_no: session.number,
-            entry,
+        self.recorded.insert((session_no, &event.id), recorded);
+        self.entries.push(NewEntry {
+            index,
+            session_no,
+            sequence,
+            event: event.id.to_string(),
             bytes,
             hash,
             leaf,
             salt: *salted.salt.as_bytes(),
             data: event.data.clone(),
         });
-        self.changed.insert(event.session.clone(), session);
         Outcome::Recorded {
             index,
             sequence,
             hash,
         }
-    }
-
-    async fn has_blob(
-        &mut self,
-        connection: &mut SqliteConnection,
-        hash: &ContentHash,
-    ) -> Result<bool, LedgerError> {
-        if let Some(known) = self.blobs.get(hash) {
-            return Ok(*known);
-        }
-        let known = sqlx::query_scalar::<_, i64>("SELECT 1 FROM blobs WHERE hash = ?")
-            .bind(hash.as_bytes().as_slice())
-            .fetch_optional(connection)
-            .await?
-            .is_some();
-        self.blobs.insert(*hash, known);
-        Ok(known)
-    }
-
-    /// Stores a blob; false if it is stored already.
-    pub(crate) async fn store_blob(
-        &mut self,
-        connection: &mut SqliteConnection,
-        hash: &ContentHash,
-        bytes: &[u8],
-    ) -> Result<bool, LedgerError> {
-        let done = sqlx::query(
-            "INSERT INTO blobs (hash, bytes) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING",
-        )
-        .bind(hash.as_bytes().as_slice())
-        .bind(bytes)
-        .execute(connection)
-        .await?;
-        self.blobs.insert(*hash, true);
-        Ok(done.rows_affected() == 1)
     }
 }
 
@@ -313,20 +314,30 @@ struct Known {
     data: Option<Vec<u8>>,
 }
 
-mod rows;
-
 impl Known {
-    fn from_row(row: &SqliteRow) -> Result<Self, LedgerError> {
-        let index = session::count(row, "idx")?;
+    fn is(&self, event: &OwnedEvent) -> bool {
+        let entry = &self.entry;
+        // An erased payload cannot be compared any more; then the envelope alone decides.
+        entry.kind == event.kind
+            && entry.agent == event.agent
+            && entry.time == event.time
+            && entry.blobs == event.blobs
+            && self
+                .data
+                .as_ref()
+                .is_none_or(|data| data == &event.data[..])
+    }
+
+    fn from_row(row: EntryRow) -> Result<Self, LedgerError> {
+        let index = u64::try_from(row.index)
+            .map_err(|_| LedgerError::Damaged(format!("an entry has the index {}", row.index)))?;
         let corrupt = |reason: String| LedgerError::Corrupt { index, reason };
-        let bytes: Vec<u8> = row.try_get("bytes")?;
-        let hash: Vec<u8> = row.try_get("hash")?;
         Ok(Self {
             index,
-            hash: EntryHash::try_from(hash.as_slice())
+            hash: EntryHash::try_from(row.hash.as_slice())
                 .map_err(|error| corrupt(error.to_string()))?,
-            entry: Entry::from_bytes(&bytes).map_err(|error| corrupt(error.to_string()))?,
-            data: row.try_get("data")?,
+            entry: Entry::from_bytes(&row.bytes).map_err(|error| corrupt(error.to_string()))?,
+            data: row.data,
         })
     }
 }

@@ -66,6 +66,15 @@ impl OwnedEvent {
         }
     }
 
+    /// Whether another event with the same id says the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.agent == other.agent
+            && self.time == other.time
+            && self.blobs == other.blobs
+            && self.data == other.data
+    }
+
     /// The payload's bytes as received.
     pub fn data(&self) -> &[u8] {
         &self.data

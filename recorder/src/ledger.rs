@@ -1,31 +1,31 @@
 //! The ledger opened for writing: one per data directory, in one process.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use remembrancer_schema::receipt::{self, ReceiptLine};
 use remembrancer_schema::signing::{LedgerKey, PublicKey};
 use remembrancer_schema::{ContentHash, Origin};
-use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::checkpoint_copy;
+use crate::checkpoint_copy::{CheckpointCopies, CheckpointCopy};
 use crate::data_dir::DataDir;
 use crate::error::LedgerError;
 use crate::incoming::{Outcome, OwnedEvent, SaltedEvent};
 use crate::reader::Reader;
-use crate::sequencer::{Request, Sequencer, Work};
-use crate::store;
+use crate::sequencer::{GroupLimits, Request, Retry, Sequencer, Standing, Work};
+use crate::store::{self, Found, LedgerLocation, Store};
 
-pub(crate) use opening::{Identity, read_identity};
-use opening::{recover, write_identity};
+use opening::new_identity;
+pub(crate) use opening::{Identity, Opening};
 
 /// Largest blob, in bytes.
 pub const BLOB_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Why a ledger writes no more whose sequencer did not say why.
+/// Why a ledger writes no more whose sequencer ended.
 const ENDED: &str = "its sequencer ended unexpectedly";
 /// Unit in which the queue counts bytes.
 const QUEUE_UNIT: usize = 1024;
@@ -33,25 +33,35 @@ const QUEUE_UNIT: usize = 1024;
 /// How a ledger is opened for writing.
 #[derive(Debug, Clone)]
 pub struct LedgerOptions {
-    /// The data directory. Made, with a ledger and a key in it, if it holds none.
-    pub data: PathBuf,
+    /// Where it is. Made, with a key, if there is none.
+    pub location: LedgerLocation,
     /// Name of a new ledger; `remembrancer.local/` and eight digits of the key's fingerprint unless given. For a ledger that
     /// exists it must be the one that it has.
     pub origin: Option<Origin>,
+    /// A file outside the data directory that keeps a copy of the newest checkpoint; a ledger that is older than it is
+    /// refused.
+    pub anchor: Option<PathBuf>,
     /// Most requests that wait for the sequencer.
     pub queue_requests_max: usize,
     /// Most bytes of events and blobs that wait for the sequencer.
     pub queue_bytes_max: usize,
+    /// Events after which one transaction takes no further request.
+    pub group_events_max: usize,
+    /// Bytes after which one transaction takes no further request.
+    pub group_bytes_max: usize,
 }
 
 impl LedgerOptions {
-    /// The defaults for a data directory.
-    pub fn new(data: impl Into<PathBuf>) -> Self {
+    /// The defaults for a place.
+    pub fn new(location: impl Into<LedgerLocation>) -> Self {
         Self {
-            data: data.into(),
+            location: location.into(),
             origin: None,
+            anchor: None,
             queue_requests_max: 1024,
             queue_bytes_max: 128 * 1024 * 1024,
+            group_events_max: 4096,
+            group_bytes_max: 8 * 1024 * 1024,
         }
     }
 }
@@ -66,10 +76,8 @@ struct Inner {
     queue: Mutex<Option<mpsc::Sender<Request>>>,
     queue_bytes: Arc<Semaphore>,
     queue_bytes_max: usize,
-    stopped: Arc<OnceLock<String>>,
+    standing: Arc<Standing>,
     sequencer: Mutex<Option<JoinHandle<()>>>,
-    #[cfg(test)]
-    fault: Arc<Mutex<Option<crate::sequencer::Fault>>>,
 }
 
 impl std::fmt::Debug for Ledger {
@@ -79,57 +87,77 @@ impl std::fmt::Debug for Ledger {
 }
 
 impl Ledger {
-    /// Opens the ledger of a data directory for writing, or makes it. Refuses if another process writes to it, and if what
-    /// is stored does not have the root that its newest checkpoint signed.
+    /// Opens a ledger for writing, or makes it. Refuses if another process writes to the same file, and if what is stored
+    /// does not have the root that its newest checkpoint signed.
     pub async fn open(options: LedgerOptions) -> Result<Self, LedgerError> {
-        let folder = DataDir::new(&options.data);
-        folder.create()?;
-        let lock = folder.lock()?;
-        // A ledger without its key is never given a new one: that would be a second history under the same name.
-        let is_new = !folder.database().exists();
-        if is_new {
-            folder.refuse_remains(&[folder.checkpoint_copy(), folder.private_key()])?;
-        }
-        folder.create_database_file()?;
-        let mut connection =
-            SqliteConnection::connect_with(&store::writing(&folder.database())).await?;
-        store::MIGRATIONS.run(&mut connection).await?;
-        let identity = read_identity(&mut connection).await?;
-        if identity.is_none() {
-            folder.refuse_remains(&[folder.checkpoint_copy()])?;
-        }
-        let key = folder.key(is_new || identity.is_none())?;
-        folder.write_public_key(&key)?;
-        let origin = match identity {
-            Some(identity) => identity.check(&key, options.origin.as_ref(), &folder)?,
-            None => write_identity(&mut connection, &key, options.origin).await?,
-        };
-        let edge = recover(&mut connection, &origin, &key.public()).await?;
-        if let Some(copy) = checkpoint_copy::read(&folder, &origin, &key.public())? {
-            checkpoint_copy::compare(&folder, &mut connection, edge.size(), &copy).await?;
-        }
-        tracing::info!(%origin, size = edge.size(), "ledger open");
+        let (store, lock) = Self::prepare(&options.location).await?;
+        Self::over(store, options, lock).await
+    }
 
-        let reader = Reader::open(&options.data).await?;
+    /// Takes the lock, where the ledger is a file, and makes its tables if there are none.
+    pub(crate) async fn prepare(
+        location: &LedgerLocation,
+    ) -> Result<(Arc<dyn Store>, Option<File>), LedgerError> {
+        let folder = location.folder();
+        folder.create()?;
+        // A database server has its own way to let one write at a time.
+        let is_file = location.database.is_none();
+        let lock = if is_file { Some(folder.lock()?) } else { None };
+        if store::find(location).await? == Found::Nothing {
+            // A ledger without its key is never given a new one: that would be a second history under the same name.
+            folder.refuse_remains(&[folder.checkpoint_copy()])?;
+            if is_file {
+                folder.refuse_remains(&[folder.private_key()])?;
+            }
+            store::migrate(location).await?;
+        }
+        Ok((store::open(location).await?, lock))
+    }
+
+    /// Opens the ledger in a database that has its tables.
+    pub(crate) async fn over(
+        store: Arc<dyn Store>,
+        options: LedgerOptions,
+        lock: Option<File>,
+    ) -> Result<Self, LedgerError> {
+        let folder = options.location.folder();
+        let (key, origin) = identify(&store, &folder, options.origin).await?;
+        let beside = CheckpointCopy::new(folder.checkpoint_copy());
+        let anchor = options.anchor.map(CheckpointCopy::new);
+        let opening = Opening {
+            store: Arc::clone(&store),
+            origin: origin.clone(),
+            key: key.public(),
+            copies: [Some(beside.clone()), anchor.clone()]
+                .into_iter()
+                .flatten()
+                .collect(),
+        };
+        let (writer, edge) = opening.writer().await?;
+        tracing::info!(%origin, size = edge.size(), "ledger open");
+        let reader = Reader::over(store, options.location).await?;
+        let mut copies = CheckpointCopies::new(beside, anchor);
         if let Some(note) = reader.checkpoint().await? {
-            folder.write_checkpoint_copy(&note)?;
+            copies.follow(note);
+            copies.write_all();
         }
         let key = Arc::new(key);
-        let stopped = Arc::new(OnceLock::new());
+        let standing = Arc::new(Standing::default());
         let (sender, receiver) = mpsc::channel(options.queue_requests_max.max(1));
-        #[cfg(test)]
-        let fault = Arc::new(Mutex::new(None));
         let sequencer = Sequencer {
-            connection,
+            opening,
+            writer: Some(writer),
             edge,
             sessions: HashMap::new(),
-            origin,
             key: Arc::clone(&key),
-            stopped: Arc::clone(&stopped),
-            folder,
+            limits: GroupLimits {
+                events: options.group_events_max.max(1),
+                bytes: options.group_bytes_max.max(1),
+            },
+            copies,
+            standing: Arc::clone(&standing),
             lock,
-            #[cfg(test)]
-            fault: Arc::clone(&fault),
+            retry: Retry::default(),
         };
         let task = tokio::spawn(sequencer.run(receiver));
         let units = units(options.queue_bytes_max).min(Semaphore::MAX_PERMITS);
@@ -139,10 +167,8 @@ impl Ledger {
             queue: Mutex::new(Some(sender)),
             queue_bytes: Arc::new(Semaphore::new(units)),
             queue_bytes_max: units,
-            stopped,
+            standing,
             sequencer: Mutex::new(Some(task)),
-            #[cfg(test)]
-            fault,
         })))
     }
 
@@ -161,19 +187,16 @@ impl Ledger {
         self.0.reader.public_key()
     }
 
-    /// Why it writes no more; `None` as long as it does.
-    pub fn stopped(&self) -> Option<&str> {
-        if let Some(reason) = self.0.stopped.get() {
-            return Some(reason);
-        }
+    /// Why it does not write at the moment; `None` as long as it does. It begins again by itself, unless it was closed.
+    pub fn stopped(&self) -> Option<String> {
         let Ok(queue) = self.0.queue.lock() else {
-            return Some(ENDED);
+            return Some(ENDED.to_owned());
         };
         match queue.as_ref() {
-            None => Some("it was closed"),
-            // Nobody takes requests any more: the sequencer's task ended without saying why, as by a panic.
-            Some(sender) if sender.is_closed() => Some(ENDED),
-            Some(_) => None,
+            None => Some("it was closed".to_owned()),
+            // Nobody takes requests any more: the sequencer's task ended, as by a panic.
+            Some(sender) if sender.is_closed() => Some(ENDED.to_owned()),
+            Some(_) => self.0.standing.reason(),
         }
     }
 
@@ -276,7 +299,7 @@ impl Ledger {
     }
 
     fn stopped_error(&self) -> LedgerError {
-        LedgerError::Stopped(self.stopped().unwrap_or(ENDED).to_owned())
+        LedgerError::Stopped(self.stopped().unwrap_or_else(|| ENDED.to_owned()))
     }
 
     /// Signs a receipt over entries of this ledger.
@@ -301,16 +324,40 @@ impl Ledger {
         }
         self.0.reader.close().await;
     }
+}
 
-    #[cfg(test)]
-    pub(crate) fn fail_next_commit(&self, fault: crate::sequencer::Fault) {
-        *self.0.fault.lock().expect("no test panics with it") = Some(fault);
+/// The ledger's key and name: read and compared, or made for a ledger that has none yet.
+async fn identify(
+    store: &Arc<dyn Store>,
+    folder: &DataDir,
+    asked: Option<Origin>,
+) -> Result<(LedgerKey, Origin), LedgerError> {
+    let stored = store.connection().await?.identity().await?;
+    if stored.is_none() {
+        folder.refuse_remains(&[folder.checkpoint_copy()])?;
     }
+    let key = folder.key(stored.is_none())?;
+    folder.write_public_key(&key)?;
+    let identity = match stored {
+        Some(identity) => identity,
+        None => {
+            let mut writer = store.writer().await?;
+            writer
+                .write_identity(&new_identity(&key, asked.clone())?)
+                .await?;
+            writer.close().await;
+            // Another process may have been faster: then its name and key count.
+            let identity = store.connection().await?.identity().await?;
+            identity.ok_or_else(|| LedgerError::Damaged("the ledger's row is gone".to_owned()))?
+        }
+    };
+    let origin = Identity::from_row(&identity)?.check(&key, asked.as_ref(), folder)?;
+    Ok((key, origin))
 }
 
 /// The private key of a data directory's ledger, for signing bundles while a server runs. Never makes one.
-pub fn load_key(data: &std::path::Path) -> Result<LedgerKey, LedgerError> {
-    DataDir::new(data).key(false)
+pub fn load_key(directory: &std::path::Path) -> Result<LedgerKey, LedgerError> {
+    DataDir::new(directory).key(false)
 }
 
 fn units(bytes: usize) -> usize {
@@ -319,5 +366,7 @@ fn units(bytes: usize) -> usize {
 
 mod opening;
 
+#[cfg(test)]
+mod fault_tests;
 #[cfg(test)]
 mod tests;

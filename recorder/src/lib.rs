@@ -26,6 +26,7 @@ pub use incoming::{Outcome, OwnedEvent, Rejection};
 pub use ledger::{BLOB_BYTES_MAX, Ledger, LedgerOptions, load_key};
 pub use reader::{PAGE_ITEMS_MAX, Reader, StoredEntry};
 pub use session::{Page, SessionSummary};
+pub use store::{DatabaseUrl, LedgerLocation, WorkspaceName};
 pub use token::{
     NewToken, Principal, Role, TokenSummary, UnknownRole, create_token, list_tokens, revoke_token,
 };

@@ -1,20 +1,16 @@
 //! The ledger opened for reading.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use futures_util::TryStreamExt as _;
 use remembrancer_schema::signing::PublicKey;
 use remembrancer_schema::{ContentHash, Origin, SessionId};
-use sqlx::{Row as _, SqlitePool};
 
-use crate::data_dir::DataDir;
 use crate::error::LedgerError;
-use crate::ledger::{Identity, read_identity};
-use crate::session::{self, Page, SessionSummary, count, select_sessions};
-use crate::store;
+use crate::ledger::Identity;
+use crate::session::{Page, SessionSummary};
+use crate::store::{self, Connection, EntryRow, LedgerLocation, PageLimits, Store};
 use crate::token::{self, Principal};
-use crate::tree::number;
 
 pub use entry::StoredEntry;
 use paging::{ENTRIES_CURSOR, SESSIONS_CURSOR, cursor, page, parse_cursor};
@@ -29,8 +25,9 @@ const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub struct Reader(Arc<Inner>);
 
 struct Inner {
-    pool: SqlitePool,
-    data: PathBuf,
+    store: Arc<dyn Store>,
+    location: LedgerLocation,
+    directory: std::path::PathBuf,
     identity: Identity,
 }
 
@@ -41,21 +38,28 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// Opens the ledger in a data directory. Refuses to create one.
-    pub async fn open(data: &Path) -> Result<Self, LedgerError> {
-        let file = DataDir::new(data).database();
-        if !file.exists() {
-            return Err(LedgerError::NoLedger(data.to_owned()));
-        }
-        let pool = store::reading(&file).await?;
-        check_version(&pool, data).await?;
-        let identity = read_identity(&mut *pool.acquire().await?)
+    /// Opens a ledger. Refuses to create one.
+    pub async fn open(location: impl Into<LedgerLocation>) -> Result<Self, LedgerError> {
+        let location = location.into();
+        let store = store::open(&location).await?;
+        Self::over(store, location).await
+    }
+
+    pub(crate) async fn over(
+        store: Arc<dyn Store>,
+        location: LedgerLocation,
+    ) -> Result<Self, LedgerError> {
+        let identity = store
+            .connection()
             .await?
-            .ok_or_else(|| LedgerError::NoLedger(data.to_owned()))?;
+            .identity()
+            .await?
+            .ok_or_else(|| LedgerError::NoLedger(location.to_string()))?;
         Ok(Self(Arc::new(Inner {
-            pool,
-            data: data.to_owned(),
-            identity,
+            identity: Identity::from_row(&identity)?,
+            store,
+            directory: location.directory(),
+            location,
         })))
     }
 
@@ -69,26 +73,32 @@ impl Reader {
         &self.0.identity.public_key
     }
 
-    /// The data directory.
+    /// The folder of the ledger's files: its keys, the copy of its newest checkpoint, and its database if that is a file.
     pub fn data_dir(&self) -> &Path {
-        &self.0.data
+        &self.0.directory
     }
 
-    pub(crate) fn pool(&self) -> &SqlitePool {
-        &self.0.pool
+    /// Where the ledger is.
+    pub fn location(&self) -> &LedgerLocation {
+        &self.0.location
+    }
+
+    pub(crate) async fn connection(&self) -> Result<Box<dyn Connection>, LedgerError> {
+        self.0.store.connection().await
+    }
+
+    pub(crate) async fn snapshot(&self) -> Result<Box<dyn Connection>, LedgerError> {
+        self.0.store.snapshot().await
     }
 
     /// Closes the connections. What is read afterwards fails.
     pub async fn close(&self) {
-        self.0.pool.close().await;
+        self.0.store.close().await;
     }
 
     /// Number of entries.
     pub async fn size(&self) -> Result<u64, LedgerError> {
-        let row = sqlx::query("SELECT coalesce(max(idx) + 1, 0) AS size FROM entries")
-            .fetch_one(&self.0.pool)
-            .await?;
-        count(&row, "size")
+        self.connection().await?.size().await
     }
 
     /// Sessions, newest first.
@@ -102,15 +112,11 @@ impl Reader {
             Some(cursor) => parse_cursor(SESSIONS_CURSOR, cursor)?,
         };
         let limit = limit.clamp(1, PAGE_ITEMS_MAX);
-        let rows = sqlx::query(select_sessions!("WHERE no < ? ORDER BY no DESC LIMIT ?"))
-            .bind(before)
-            .bind(limit + 1)
-            .fetch_all(&self.0.pool)
+        let items = self
+            .connection()
+            .await?
+            .sessions_before(before, limit + 1)
             .await?;
-        let items = rows
-            .iter()
-            .map(session::from_row)
-            .collect::<Result<_, _>>()?;
         Ok(page(items, limit, |last: &SessionSummary| {
             cursor(SESSIONS_CURSOR, last.number)
         }))
@@ -123,29 +129,21 @@ impl Reader {
         {
             return Ok(session);
         }
-        let rows = sqlx::query(select_sessions!("WHERE label = ? ORDER BY no LIMIT 2"))
-            .bind(name)
-            .fetch_all(&self.0.pool)
-            .await?;
-        match rows.as_slice() {
-            [] => Err(LedgerError::NoSession(name.chars().take(256).collect())),
-            [row] => session::from_row(row),
-            _ => {
-                let row = sqlx::query("SELECT count(*) AS count FROM sessions WHERE label = ?")
-                    .bind(name)
-                    .fetch_one(&self.0.pool)
-                    .await?;
-                Err(LedgerError::AmbiguousLabel {
-                    label: name.to_owned(),
-                    count: count(&row, "count")?,
-                })
-            }
+        let mut connection = self.connection().await?;
+        let mut labelled = connection.sessions_labelled(name, 2).await?;
+        match (labelled.pop(), labelled.is_empty()) {
+            (None, _) => Err(LedgerError::NoSession(name.chars().take(256).collect())),
+            (Some(session), true) => Ok(session),
+            (Some(_), false) => Err(LedgerError::AmbiguousLabel {
+                label: name.to_owned(),
+                count: connection.count_labelled(name).await?,
+            }),
         }
     }
 
     /// A session by its id alone.
     pub async fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>, LedgerError> {
-        session::by_id(&mut *self.0.pool.acquire().await?, id).await
+        self.connection().await?.session(id).await
     }
 
     /// A session by its number.
@@ -153,25 +151,15 @@ impl Reader {
         &self,
         number: i64,
     ) -> Result<Option<SessionSummary>, LedgerError> {
-        sqlx::query(select_sessions!("WHERE no = ?"))
-            .bind(number)
-            .fetch_optional(&self.0.pool)
-            .await?
-            .as_ref()
-            .map(session::from_row)
-            .transpose()
+        self.connection().await?.session_by_number(number).await
     }
 
     /// Sub-agent sessions whose parent is this one: the first [`PAGE_ITEMS_MAX`].
     pub async fn children(&self, session: &SessionId) -> Result<Vec<SessionSummary>, LedgerError> {
-        sqlx::query(select_sessions!("WHERE parent = ? ORDER BY no LIMIT ?"))
-            .bind(session.as_str())
-            .bind(PAGE_ITEMS_MAX)
-            .fetch_all(&self.0.pool)
+        self.connection()
             .await?
-            .iter()
-            .map(session::from_row)
-            .collect()
+            .children(session, PAGE_ITEMS_MAX)
+            .await
     }
 
     /// A session's entries in order: at most `limit`, and no more after the first ones that make eight megabytes.
@@ -185,62 +173,39 @@ impl Reader {
             None => -1,
             Some(cursor) => parse_cursor(ENTRIES_CURSOR, cursor)?,
         };
-        let limit = limit.clamp(1, PAGE_ITEMS_MAX);
-        let mut rows = sqlx::query(
-            "SELECT e.sequence, e.idx, e.bytes, e.hash, p.salt, p.data \
-             FROM entries AS e LEFT JOIN payloads AS p ON p.idx = e.idx \
-             WHERE e.session_no = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?",
-        )
-        .bind(session.number)
-        .bind(after)
-        .bind(limit + 1)
-        .fetch(&self.0.pool);
-        let mut page = Page {
-            items: Vec::new(),
-            next: None,
-        };
-        let (mut bytes, mut last) = (0_usize, after);
-        while let Some(row) = rows.try_next().await? {
-            if page.items.len() == limit as usize || bytes >= PAGE_BYTES_MAX {
-                page.next = Some(cursor(ENTRIES_CURSOR, last));
-                break;
-            }
-            let stored = StoredEntry::from_row(&row)?;
-            bytes = bytes
-                .saturating_add(stored.bytes.len())
-                .saturating_add(stored.data.as_ref().map_or(0, String::len));
-            last = row.try_get("sequence")?;
-            page.items.push(stored);
-        }
-        Ok(page)
+        let limits = page_limits(limit.clamp(1, PAGE_ITEMS_MAX));
+        let found = self
+            .connection()
+            .await?
+            .session_entries(session.number, after, limits)
+            .await?;
+        let last = found.rows.last().map(|row| row.sequence);
+        Ok(Page {
+            next: last
+                .filter(|_| found.has_more)
+                .map(|last| cursor(ENTRIES_CURSOR, last)),
+            items: stored(found.rows)?,
+        })
     }
 
-    /// Entries of the whole ledger from an index on, at most `limit`.
+    /// Entries of the whole ledger from an index on: at most `limit`, and no more after the first ones that make eight
+    /// megabytes.
     pub async fn entries_from(
         &self,
         index: u64,
         limit: u32,
     ) -> Result<Vec<StoredEntry>, LedgerError> {
-        sqlx::query(
-            "SELECT e.idx, e.bytes, e.hash, p.salt, p.data \
-             FROM entries AS e LEFT JOIN payloads AS p ON p.idx = e.idx \
-             WHERE e.idx >= ? ORDER BY e.idx LIMIT ?",
-        )
-        .bind(number(index)?)
-        .bind(limit)
-        .fetch_all(&self.0.pool)
-        .await?
-        .iter()
-        .map(StoredEntry::from_row)
-        .collect()
+        let found = self
+            .connection()
+            .await?
+            .entries(index, page_limits(limit))
+            .await?;
+        stored(found.rows)
     }
 
     /// A blob's bytes. They are what hashes to the address, or this is an error.
     pub async fn blob(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, LedgerError> {
-        let bytes: Option<Vec<u8>> = sqlx::query_scalar("SELECT bytes FROM blobs WHERE hash = ?")
-            .bind(hash.as_bytes().as_slice())
-            .fetch_optional(&self.0.pool)
-            .await?;
+        let bytes = self.connection().await?.blob(hash).await?;
         match bytes {
             Some(bytes) if ContentHash::of(&bytes) != *hash => Err(LedgerError::Damaged(format!(
                 "blob {hash} has other bytes than its address says"
@@ -252,7 +217,7 @@ impl Reader {
     /// Who a bearer key speaks for; `None` for a key that is unknown, wrong or revoked. Read from the database each time, so
     /// that a revocation holds at once.
     pub async fn authenticate(&self, token: &str) -> Result<Option<Principal>, LedgerError> {
-        token::authenticate(&self.0.pool, token).await
+        token::authenticate(&mut *self.connection().await?, token).await
     }
 
     /// Whether a bearer key with the role `read` or `admin` is this one (constant time). Used by the viewer's login.
@@ -269,28 +234,15 @@ mod paging;
 mod proofs;
 mod record;
 
-async fn check_version(pool: &SqlitePool, data: &Path) -> Result<(), LedgerError> {
-    let tables: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'",
-    )
-    .fetch_one(pool)
-    .await?;
-    if tables == 0 {
-        return Err(LedgerError::NoLedger(data.to_owned()));
+fn page_limits(rows: u32) -> PageLimits {
+    PageLimits {
+        rows,
+        bytes: PAGE_BYTES_MAX,
     }
-    let found: i64 =
-        sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM _sqlx_migrations WHERE success")
-            .fetch_one(pool)
-            .await?;
-    let known = store::known_version();
-    if found == known {
-        return Ok(());
-    }
-    Err(LedgerError::SchemaVersion {
-        path: data.to_owned(),
-        found,
-        known,
-    })
+}
+
+fn stored(rows: Vec<EntryRow>) -> Result<Vec<StoredEntry>, LedgerError> {
+    rows.into_iter().map(StoredEntry::from_row).collect()
 }
 
 #[cfg(test)]

@@ -2,310 +2,371 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::time::Duration;
 
+use remembrancer_schema::SessionId;
 use remembrancer_schema::checkpoint::Checkpoint;
 use remembrancer_schema::signing::LedgerKey;
-use remembrancer_schema::{ContentHash, Origin, SessionId};
-use sqlx::{Connection as _, SqliteConnection};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 
+use crate::checkpoint_copy::CheckpointCopies;
 use crate::clock;
-use crate::data_dir::DataDir;
 use crate::error::LedgerError;
-use crate::group::{self, Group};
+use crate::group::Group;
 use crate::incoming::{Outcome, SaltedEvent};
+use crate::ledger::Opening;
 use crate::session::SessionSummary;
+use crate::store::{NewCheckpoint, Writer};
 use crate::tree::Edge;
 
-/// Most events that one transaction takes.
-const GROUP_EVENTS_MAX: usize = 4096;
-/// Bytes after which a transaction takes no further request.
-const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+use request::{Answer, answer, collect, refuse};
+pub(crate) use request::{Request, Work};
+pub(crate) use standing::Standing;
+
 /// Sessions whose last state is kept in memory.
 const SESSIONS_KEPT_MAX: usize = 10_000;
+/// Time between two attempts to open the ledger again, at first and at most.
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+const RETRY_LAST: Duration = Duration::from_secs(2);
 
-/// What a caller waits for.
-type Reply<T> = oneshot::Sender<Result<T, LedgerError>>;
-
-/// A request to the sequencer.
-pub(crate) struct Request {
-    pub(crate) work: Work,
+/// How much one group takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupLimits {
+    /// Events after which a group takes no further request.
+    pub(crate) events: usize,
+    /// Bytes after which a group takes no further request.
     pub(crate) bytes: usize,
-    /// Its share of the queue's bytes, given back when it is answered.
-    pub(crate) permit: OwnedSemaphorePermit,
-}
-
-/// What is asked.
-pub(crate) enum Work {
-    Append {
-        events: Vec<SaltedEvent>,
-        reply: Reply<Vec<Outcome>>,
-    },
-    StoreBlob {
-        hash: ContentHash,
-        bytes: bytes::Bytes,
-        reply: Reply<bool>,
-    },
 }
 
 /// Why a group was not committed.
 enum GroupError {
     /// Nothing of it is stored; the next group may be tried.
     NotStored(LedgerError),
-    /// Nobody knows whether it is stored. Writing on from a guess is how a chain forks, so the sequencer stops; opening
-    /// the ledger again reads what is there.
+    /// Nobody knows whether it is stored. Writing on from a guess is how a chain forks, so the connection is given up and
+    /// the ledger opened again, which reads what is there.
     Unknown(LedgerError),
 }
 
-/// The answers of a group, in the order of its requests.
-enum Answer {
-    Appended(Vec<Outcome>),
-    BlobStored(bool),
-}
-
-/// The sequencer's state. `connection`, `edge` and `sessions` belong to its task alone.
+/// The sequencer's state. Everything here belongs to its task alone but `standing`, which others read.
 pub(crate) struct Sequencer {
-    pub(crate) connection: SqliteConnection,
+    pub(crate) opening: Opening,
+    /// `None` while the ledger has to be opened again.
+    pub(crate) writer: Option<Box<dyn Writer>>,
     pub(crate) edge: Edge,
     pub(crate) sessions: HashMap<SessionId, SessionSummary>,
-    pub(crate) origin: Origin,
     pub(crate) key: Arc<LedgerKey>,
-    /// Set when it stops in doubt: why.
-    pub(crate) stopped: Arc<OnceLock<String>>,
-    /// Where the copy of the newest checkpoint is kept.
-    pub(crate) folder: DataDir,
-    /// Held as long as this ledger is written.
-    pub(crate) lock: File,
-    #[cfg(test)]
-    pub(crate) fault: Arc<std::sync::Mutex<Option<Fault>>>,
+    pub(crate) limits: GroupLimits,
+    pub(crate) copies: CheckpointCopies,
+    pub(crate) standing: Arc<Standing>,
+    /// Held as long as this ledger is written, where it is a file.
+    pub(crate) lock: Option<File>,
+    pub(crate) retry: Retry,
 }
 
-/// A failure that a test asks for at the next commit.
-#[cfg(test)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The database refuses before the commit.
-    BeforeCommit,
-    /// The commit fails and nothing is stored.
-    CommitLost,
-    /// The commit is done, but its answer is lost.
-    CommitDoneAnswerLost,
-    /// The sequencer panics.
-    Panic,
+/// When the ledger is opened again.
+pub(crate) struct Retry {
+    at: Instant,
+    pause: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            at: Instant::now(),
+            pause: RETRY_FIRST,
+        }
+    }
+}
+
+impl Retry {
+    fn failed(&mut self) {
+        self.at = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(RETRY_LAST);
+    }
 }
 
 impl Sequencer {
-    /// Runs until every sender is gone or a commit's result is unknown.
+    /// Runs until every sender is gone.
     pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Request>) {
-        while let Some(first) = queue.recv().await {
-            let requests = collect(first, &mut queue);
-            match self.commit(&requests).await {
-                Ok(answers) => answer(requests, answers),
-                Err(GroupError::NotStored(error)) => {
-                    tracing::warn!(%error, "a group was not stored");
-                    refuse(requests, || LedgerError::NotStored(error.to_string()));
-                }
-                Err(GroupError::Unknown(error)) => {
-                    let reason = error.to_string();
-                    tracing::error!(
-                        error = reason,
-                        "the result of a commit is unknown; writing stops"
-                    );
-                    let reason = self.stopped.get_or_init(|| reason).clone();
-                    refuse(requests, || LedgerError::Stopped(reason.clone()));
-                    queue.close();
-                    while let Some(request) = queue.recv().await {
-                        refuse(vec![request], || LedgerError::Stopped(reason.clone()));
+        loop {
+            let first = match queue.try_recv() {
+                Ok(first) => first,
+                Err(mpsc::error::TryRecvError::Disconnected) => break,
+                Err(mpsc::error::TryRecvError::Empty) => {
+                    self.copies.write_due(true);
+                    match tokio::time::timeout_at(self.next_duty(), queue.recv()).await {
+                        Ok(Some(first)) => first,
+                        Ok(None) => break,
+                        Err(_) => {
+                            self.do_duties().await;
+                            continue;
+                        }
                     }
-                    break;
                 }
-            }
+            };
+            let requests = collect(first, &mut queue, self.limits);
+            self.serve(requests).await;
+            self.copies.write_due(false);
         }
-        // Readers may still be open, and a read-only connection cannot empty the WAL when it closes as the last one: done
-        // here, so that the database file alone is the whole ledger once its server has stopped.
-        if let Err(error) = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
-            .execute(&mut self.connection)
-            .await
-        {
-            tracing::debug!(%error, "emptying the write-ahead log");
-        }
-        if let Err(error) = self.connection.close().await {
-            tracing::warn!(%error, "closing the ledger's database");
+        self.copies.write_all();
+        if let Some(writer) = self.writer {
+            writer.close().await;
         }
         drop(self.lock);
     }
 
-    /// Commits one group. In order, with what a crash right after each step leaves:
-    async fn commit(&mut self, requests: &[Request]) -> Result<Vec<Answer>, GroupError> {
-        #[cfg(test)]
-        let fault = self.fault.lock().expect("no test panics with it").take();
-
-        #[cfg(test)]
-        assert_ne!(fault, Some(Fault::Panic), "a test's panic");
-
-        // 1. The write lock is taken. Crash: nothing.
-        let mut transaction = self
-            .connection
-            .begin_with("BEGIN IMMEDIATE")
-            .await
-            .map_err(|error| GroupError::NotStored(error.into()))?;
-
-        // 2. Every request is decided and written in order, against what is committed and what stands before it in the
-        //    group; memory changes in copies. Crash: the transaction is in the WAL without a commit record, and the next
-        //    open ignores it: nothing is stored, nothing was acknowledged.
-        let mut group = Group::new(
-            &self.origin,
-            &self.sessions,
-            self.edge.clone(),
-            clock::now(),
-        );
-        let mut note = None;
-        let written = async {
-            let answers = decide(&mut group, &mut transaction, requests).await?;
-            group.write(&mut transaction).await?;
-            // 3. The checkpoint of the new size, in the same transaction: entries never stand without a signed root, and
-            //    the primary key refuses a second root for a size. Crash: as in 2; a signed note that nobody ever saw.
-            if group.has_entries() {
-                let checkpoint = Checkpoint {
-                    origin: self.origin.clone(),
-                    size: group.edge.size(),
-                    root: group.edge.root(),
-                };
-                let signed = note.insert(checkpoint.sign(&self.key));
-                group::store_checkpoint(&mut transaction, &checkpoint, signed).await?;
-            }
-            #[cfg(test)]
-            if fault == Some(Fault::BeforeCommit) {
-                return Err(LedgerError::Damaged("a test's fault".to_owned()));
-            }
-            Ok(answers)
+    /// Commits a group and answers it, whatever comes of it.
+    async fn serve(&mut self, requests: Vec<Request>) {
+        if let Err(error) = self.open_again().await {
+            let reason = error.to_string();
+            return refuse(requests, || LedgerError::Stopped(reason.clone()));
         }
-        .await;
-        let (edge, sessions) = (group.edge, group.changed);
-        let answers = match written {
-            Ok(answers) => answers,
-            Err(error) => {
-                return Err(match transaction.rollback().await {
-                    Ok(()) => GroupError::NotStored(error),
-                    Err(rollback) => GroupError::Unknown(rollback.into()),
-                });
+        match self.commit(&requests).await {
+            Ok(answers) => {
+                self.standing.resume();
+                answer(requests, answers);
             }
+            Err(GroupError::NotStored(error)) => {
+                let reason = error.to_string();
+                tracing::warn!(error = reason, "a group was not stored");
+                self.standing.suspend(&reason);
+                refuse(requests, || LedgerError::NotStored(reason.clone()));
+            }
+            Err(GroupError::Unknown(error)) => {
+                let reason = error.to_string();
+                tracing::error!(
+                    error = reason,
+                    "the result of a commit is unknown; the ledger is opened again"
+                );
+                self.standing.suspend(&reason);
+                refuse(requests, || LedgerError::InDoubt(reason.clone()));
+            }
+        }
+    }
+
+    /// Opens the ledger again if its connection was given up, by the way it is opened at the start. Attempts are spaced;
+    /// between them the answer is the last one's error.
+    async fn open_again(&mut self) -> Result<(), LedgerError> {
+        if self.writer.is_some() {
+            return Ok(());
+        }
+        if Instant::now() < self.retry.at {
+            return Err(LedgerError::Stopped(
+                self.standing.reason().unwrap_or_default(),
+            ));
+        }
+        match self.opening.writer().await {
+            Ok((writer, edge)) => {
+                tracing::info!(size = edge.size(), "ledger open again");
+                self.writer = Some(writer);
+                self.edge = edge;
+                self.sessions.clear();
+                self.retry = Retry::default();
+                Ok(())
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the ledger cannot be opened again yet");
+                self.standing.suspend(&error.to_string());
+                self.retry.failed();
+                Err(error)
+            }
+        }
+    }
+
+    /// When something is to be done although nobody asks.
+    fn next_duty(&self) -> Instant {
+        let idle = Instant::now() + Duration::from_secs(3600);
+        let retry = if self.standing.reason().is_some() {
+            self.retry.at.max(Instant::now() + RETRY_FIRST)
+        } else {
+            idle
+        };
+        self.copies.due().map_or(retry, |due| due.min(retry))
+    }
+
+    /// Writes the copies that are due; and where the last group failed, looks whether writing is possible again, so that
+    /// readiness comes back without somebody trying.
+    async fn do_duties(&mut self) {
+        self.copies.write_due(true);
+        if self.standing.reason().is_none() || self.open_again().await.is_err() {
+            return;
+        }
+        match self.probe().await {
+            Ok(()) => self.standing.resume(),
+            Err(error) => {
+                self.standing.suspend(&error.to_string());
+                self.retry.failed();
+            }
+        }
+    }
+
+    /// An empty group, and a synced write where the ledger's files are.
+    async fn probe(&mut self) -> Result<(), LedgerError> {
+        let Some(mut writer) = self.writer.take() else {
+            return Ok(());
+        };
+        writer.begin().await?;
+        writer.rollback().await?;
+        self.writer = Some(writer);
+        self.copies.probe()
+    }
+
+    /// Commits one group. In order, with what a crash right after each step leaves. The writer is put back only where it is
+    /// known what it left.
+    async fn commit(&mut self, requests: &[Request]) -> Result<Vec<Answer>, GroupError> {
+        let Some(mut writer) = self.writer.take() else {
+            unreachable!("a group is committed only on an open ledger");
         };
 
-        // 4. Commit: returns after the WAL's fsync. Crash: all of the group or nothing of it is stored; no client has an
+        // 1. The head is taken: nobody else writes from here on. Crash: nothing.
+        let stored = writer.begin().await.map_err(GroupError::NotStored)?;
+
+        // 2. Every request is decided in order, against what is committed and what stands before it in the group, and
+        //    written; memory changes in copies. Crash: an unfinished transaction, which the database forgets: nothing is
+        //    stored, nothing was acknowledged.
+        let written = async {
+            // Another process had its turn: what is remembered here is of an older head.
+            if stored != self.edge.size() {
+                self.edge = self.opening.edge(writer.reads(), stored).await?;
+                self.sessions.clear();
+            }
+            let mut group = Group::new(&self.opening.origin, self.edge.clone(), clock::now());
+            let answers = decide(&mut group, &mut *writer, &self.sessions, requests).await?;
+            let (mut rows, edge) = group.finish();
+            let has_entries = edge.size() > stored;
+            // 3. The checkpoint of the new size, in the same transaction: entries never stand without a signed root, and
+            //    no size has two. Crash: as in 2; a signed note that nobody ever saw.
+            if has_entries {
+                let checkpoint = Checkpoint {
+                    origin: self.opening.origin.clone(),
+                    size: edge.size(),
+                    root: edge.root(),
+                };
+                rows.checkpoint = Some(NewCheckpoint {
+                    size: checkpoint.size,
+                    root: checkpoint.root,
+                    note: checkpoint.sign(&self.key),
+                });
+            }
+            let is_empty = !has_entries && rows.blobs.is_empty();
+            if !is_empty {
+                writer.write(stored, &rows).await?;
+            }
+            Ok((answers, rows, edge, is_empty))
+        }
+        .await;
+        let (answers, rows, edge, is_empty) = match written {
+            Ok(written) => written,
+            Err(error) => {
+                // No commit was asked for, so that nothing is stored, whatever becomes of the connection.
+                if writer.rollback().await.is_ok() {
+                    self.writer = Some(writer);
+                }
+                return Err(GroupError::NotStored(error));
+            }
+        };
+        if is_empty {
+            // Everything was known already, and durable, or refused.
+            writer.rollback().await.map_err(GroupError::NotStored)?;
+            self.writer = Some(writer);
+            return Ok(answers);
+        }
+
+        // 4. Commit: returns when the group is durable. Crash: all of it or nothing of it is stored; no client has an
         //    answer, and a client that sends again gets `duplicate` or `recorded`.
-        #[cfg(test)]
-        if fault == Some(Fault::CommitLost) {
-            transaction.rollback().await.expect("rolls back");
-            return Err(GroupError::Unknown(sqlx::Error::WorkerCrashed.into()));
-        }
-        transaction
-            .commit()
-            .await
-            .map_err(|error| GroupError::Unknown(error.into()))?;
-        #[cfg(test)]
-        if fault == Some(Fault::CommitDoneAnswerLost) {
-            return Err(GroupError::Unknown(sqlx::Error::WorkerCrashed.into()));
-        }
+        writer.commit().await.map_err(GroupError::Unknown)?;
+        self.writer = Some(writer);
 
         // 5. Memory follows the disk. Crash: as after 4, all of it stored.
         self.edge = edge;
-        if self.sessions.len() + sessions.len() > SESSIONS_KEPT_MAX {
+        if self.sessions.len() + rows.sessions.len() > SESSIONS_KEPT_MAX {
             self.sessions.clear();
         }
-        self.sessions.extend(sessions);
+        for session in rows.sessions {
+            self.sessions.insert(session.id.clone(), session);
+        }
 
-        // 6. The copy of the checkpoint beside the database, not synced. Crash: it is one group behind. A copy that cannot
-        //    be written is no reason to deny what is stored.
-        if let Some(note) = note
-            && let Err(error) = self.folder.write_checkpoint_copy(&note)
-        {
-            tracing::warn!(%error, "the copy of the newest checkpoint is out of date");
+        // 6. The copies of the checkpoint outside the database follow after the answer. Crash: they are some groups behind.
+        if let Some(checkpoint) = rows.checkpoint {
+            self.copies.follow(checkpoint.note);
         }
         Ok(answers)
     }
 }
 
-/// Takes what waits behind the first request, up to a group's limits.
-fn collect(first: Request, queue: &mut mpsc::Receiver<Request>) -> Vec<Request> {
-    let mut events = first.events();
-    let mut bytes = first.bytes;
-    let mut requests = vec![first];
-    while events < GROUP_EVENTS_MAX && bytes < GROUP_BYTES_MAX {
-        let Ok(request) = queue.try_recv() else { break };
-        events += request.events();
-        bytes += request.bytes;
-        requests.push(request);
-    }
-    requests
-}
-
-async fn decide(
-    group: &mut Group<'_>,
-    connection: &mut SqliteConnection,
-    requests: &[Request],
+/// Decides every request in order and writes the entries that come of it. While the database writes some, the next ones
+/// are decided.
+async fn decide<'a>(
+    group: &mut Group<'a>,
+    writer: &mut dyn Writer,
+    known: &HashMap<SessionId, SessionSummary>,
+    requests: &'a [Request],
 ) -> Result<Vec<Answer>, LedgerError> {
     let events = requests.iter().flat_map(|request| match &request.work {
         Work::Append { events, .. } => events.as_slice(),
-        Work::StoreBlob { .. } => &[],
+        Work::StoreBlob { .. } => &[] as &[SaltedEvent],
     });
-    group.look_up(connection, events).await?;
-    let mut answers = Vec::with_capacity(requests.len());
-    for request in requests {
-        answers.push(match &request.work {
-            Work::Append { events, .. } => {
-                let mut outcomes = Vec::with_capacity(events.len());
-                for event in events {
-                    outcomes.push(group.decide(connection, event).await?);
-                }
-                Answer::Appended(outcomes)
-            }
-            Work::StoreBlob { hash, bytes, .. } => {
-                Answer::BlobStored(group.store_blob(connection, hash, bytes).await?)
-            }
+    let uploads = requests.iter().filter_map(|request| match &request.work {
+        Work::StoreBlob { hash, .. } => Some(hash),
+        Work::Append { .. } => None,
+    });
+    group.look_up(writer, known, events, uploads).await?;
+    let at_once = writer.entries_at_once();
+    let mut deciding = Deciding::new(requests);
+    deciding.advance(group, at_once);
+    while group.waiting() > 0 {
+        let entries = group.take_entries();
+        // The first is polled first: its statement is on its way to the database when the second one begins.
+        let (written, ()) = tokio::join!(biased; writer.write_entries(entries), async {
+            deciding.advance(group, at_once);
         });
+        written?;
     }
-    Ok(answers)
+    Ok(deciding.answers)
 }
 
-/// Answers each request. A client that is gone meanwhile gets no answer; its events are stored all the same.
-fn answer(requests: Vec<Request>, answers: Vec<Answer>) {
-    for (request, answer) in requests.into_iter().zip(answers) {
-        let gone = match (request.work, answer) {
-            (Work::Append { reply, .. }, Answer::Appended(outcomes)) => {
-                reply.send(Ok(outcomes)).is_err()
+/// How far the requests of a group are decided.
+struct Deciding<'a> {
+    rest: &'a [Request],
+    /// Outcomes of the first request of the rest.
+    outcomes: Vec<Outcome>,
+    answers: Vec<Answer>,
+}
+
+impl<'a> Deciding<'a> {
+    fn new(requests: &'a [Request]) -> Self {
+        Self {
+            rest: requests,
+            outcomes: Vec::new(),
+            answers: Vec::with_capacity(requests.len()),
+        }
+    }
+
+    /// Decides on until so many entries wait to be written, or all is decided.
+    fn advance(&mut self, group: &mut Group<'a>, entries: usize) {
+        while let Some((request, behind)) = self.rest.split_first() {
+            match &request.work {
+                Work::Append { events, .. } => {
+                    for event in &events[self.outcomes.len()..] {
+                        if group.waiting() >= entries {
+                            return;
+                        }
+                        self.outcomes.push(group.decide(event));
+                    }
+                    let outcomes = std::mem::take(&mut self.outcomes);
+                    self.answers.push(Answer::Appended(outcomes));
+                }
+                Work::StoreBlob { hash, bytes, .. } => {
+                    let is_new = group.take_blob(hash, bytes);
+                    self.answers.push(Answer::BlobStored(is_new));
+                }
             }
-            (Work::StoreBlob { reply, .. }, Answer::BlobStored(is_new)) => {
-                reply.send(Ok(is_new)).is_err()
-            }
-            _ => unreachable!("answers stand in the order of their requests"),
-        };
-        if gone {
-            tracing::debug!("a client left before its answer");
+            self.rest = behind;
         }
-        drop(request.permit);
     }
 }
 
-fn refuse(requests: Vec<Request>, error: impl Fn() -> LedgerError) {
-    for request in requests {
-        let gone = match request.work {
-            Work::Append { reply, .. } => reply.send(Err(error())).is_err(),
-            Work::StoreBlob { reply, .. } => reply.send(Err(error())).is_err(),
-        };
-        if gone {
-            tracing::debug!("a client left before its answer");
-        }
-        drop(request.permit);
-    }
-}
-
-impl Request {
-    fn events(&self) -> usize {
-        match &self.work {
-            Work::Append { events, .. } => events.len(),
-            Work::StoreBlob { .. } => 1,
-        }
-    }
-}
+mod request;
+mod standing;

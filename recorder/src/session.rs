@@ -2,11 +2,8 @@
 
 use remembrancer_schema::{EntryHash, EventType, SessionId};
 use serde::Serialize;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection};
 
 use crate::error::LedgerError;
-use crate::tree::number;
 
 /// One session, as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -75,90 +72,47 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// Selects what [`from_row`] reads; a condition follows.
-macro_rules! select_sessions {
-    ($rest:literal) => {
-        concat!(
-            "SELECT no, id, label, agent, model, parent, started, last_received, sealed, entries, actions, turns, head \
-             FROM sessions ",
-            $rest
-        )
-    };
-}
-pub(crate) use select_sessions;
-
-/// Reads a row of [`select_sessions`].
-pub(crate) fn from_row(row: &SqliteRow) -> Result<SessionSummary, LedgerError> {
-    let id: String = row.try_get("id")?;
-    let head: Vec<u8> = row.try_get("head")?;
-    let parent: Option<String> = row.try_get("parent")?;
-    let damaged = |what: &str| LedgerError::Damaged(format!("session {id:?} has a damaged {what}"));
-    Ok(SessionSummary {
-        number: row.try_get("no")?,
-        label: row.try_get("label")?,
-        agent: row.try_get("agent")?,
-        model: row.try_get("model")?,
-        parent: parent
-            .map(|parent| parent.parse().map_err(|_| damaged("parent")))
-            .transpose()?,
-        started: row.try_get("started")?,
-        last_received: row.try_get("last_received")?,
-        sealed: row.try_get("sealed")?,
-        entries: count(row, "entries")?,
-        actions: count(row, "actions")?,
-        turns: count(row, "turns")?,
-        head: EntryHash::try_from(head.as_slice()).map_err(|_| damaged("head"))?,
-        id: id.parse().map_err(|_| damaged("id"))?,
-    })
+/// A session's row as stored, by column.
+pub(crate) struct SessionColumns {
+    pub(crate) number: i64,
+    pub(crate) id: String,
+    pub(crate) label: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) parent: Option<String>,
+    pub(crate) started: String,
+    pub(crate) last_received: String,
+    pub(crate) sealed: bool,
+    pub(crate) entries: i64,
+    pub(crate) actions: i64,
+    pub(crate) turns: i64,
+    pub(crate) head: Vec<u8>,
 }
 
-/// Reads a column that counts.
-pub(crate) fn count(row: &SqliteRow, column: &str) -> Result<u64, LedgerError> {
-    let value: i64 = row.try_get(column)?;
-    u64::try_from(value).map_err(|_| LedgerError::Damaged(format!("column {column} holds {value}")))
-}
-
-/// The session by its id.
-pub(crate) async fn by_id(
-    connection: &mut SqliteConnection,
-    id: &SessionId,
-) -> Result<Option<SessionSummary>, LedgerError> {
-    sqlx::query(select_sessions!("WHERE id = ?"))
-        .bind(id.as_str())
-        .fetch_optional(connection)
-        .await?
-        .as_ref()
-        .map(from_row)
-        .transpose()
-}
-
-/// Writes a session's row, new or changed.
-pub(crate) async fn store(
-    connection: &mut SqliteConnection,
-    session: &SessionSummary,
-) -> Result<(), LedgerError> {
-    sqlx::query(
-        "INSERT INTO sessions \
-         (no, id, label, agent, model, parent, started, last_received, sealed, entries, actions, turns, head) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
-         ON CONFLICT (no) DO UPDATE SET model = excluded.model, last_received = excluded.last_received, \
-         sealed = excluded.sealed, entries = excluded.entries, actions = excluded.actions, turns = excluded.turns, \
-         head = excluded.head",
-    )
-    .bind(session.number)
-    .bind(session.id.as_str())
-    .bind(&session.label)
-    .bind(&session.agent)
-    .bind(&session.model)
-    .bind(session.parent.as_ref().map(SessionId::as_str))
-    .bind(&session.started)
-    .bind(&session.last_received)
-    .bind(session.sealed)
-    .bind(number(session.entries)?)
-    .bind(number(session.actions)?)
-    .bind(number(session.turns)?)
-    .bind(session.head.as_bytes().as_slice())
-    .execute(connection)
-    .await?;
-    Ok(())
+impl SessionColumns {
+    /// Refuses what cannot be a session.
+    pub(crate) fn check(self) -> Result<SessionSummary, LedgerError> {
+        let id = self.id;
+        let damaged =
+            |what: &str| LedgerError::Damaged(format!("session {id:?} has a damaged {what}"));
+        let count = |value: i64| u64::try_from(value).map_err(|_| damaged("count"));
+        Ok(SessionSummary {
+            number: self.number,
+            label: self.label,
+            agent: self.agent,
+            model: self.model,
+            parent: self
+                .parent
+                .map(|parent| parent.parse().map_err(|_| damaged("parent")))
+                .transpose()?,
+            started: self.started,
+            last_received: self.last_received,
+            sealed: self.sealed,
+            entries: count(self.entries)?,
+            actions: count(self.actions)?,
+            turns: count(self.turns)?,
+            head: EntryHash::try_from(self.head.as_slice()).map_err(|_| damaged("head"))?,
+            id: id.parse().map_err(|_| damaged("id"))?,
+        })
+    }
 }

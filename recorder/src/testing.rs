@@ -1,34 +1,43 @@
 //! What this crate's tests share: a ledger in a temporary folder, and events for it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use sqlx::{Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
-use crate::store;
+use crate::store::faulty::{FaultyStore, Plan};
+use crate::store::sqlite;
 use crate::{Ledger, LedgerOptions, OwnedEvent};
 
 /// A ledger in a folder that goes with it.
 pub(crate) struct TestLedger {
     pub(crate) folder: TempDir,
     pub(crate) ledger: Ledger,
+    /// What is to fail.
+    pub(crate) plan: Plan,
 }
 
 impl TestLedger {
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let ledger = open(folder.path()).await;
-        Self { folder, ledger }
+        let (ledger, plan) = open(folder.path()).await;
+        Self {
+            folder,
+            ledger,
+            plan,
+        }
     }
 
     /// Closes and opens the ledger, as a restart does.
     pub(crate) async fn reopen(self) -> Self {
         self.ledger.close().await;
-        let ledger = open(self.folder.path()).await;
+        let (ledger, plan) = open(self.folder.path()).await;
         Self {
             folder: self.folder,
             ledger,
+            plan,
         }
     }
 
@@ -51,7 +60,7 @@ impl TestLedger {
 /// Changes a closed ledger's tables as somebody with the file can: without the triggers that forbid it.
 pub(crate) async fn tamper(test: &TestLedger, statement: &'static str) {
     let file = test.path().join("ledger.sqlite");
-    let mut connection = SqliteConnection::connect_with(&store::writing(&file))
+    let mut connection = SqliteConnection::connect_with(&sqlite::writing(&file))
         .await
         .expect("opens");
     let triggers: Vec<String> =
@@ -74,10 +83,20 @@ pub(crate) async fn tamper(test: &TestLedger, statement: &'static str) {
     connection.close().await.expect("closes");
 }
 
-async fn open(path: &Path) -> Ledger {
-    Ledger::open(LedgerOptions::new(path))
+async fn open(path: &Path) -> (Ledger, Plan) {
+    let options = LedgerOptions::new(path);
+    let (inner, lock) = Ledger::prepare(&options.location)
         .await
-        .expect("the ledger opens")
+        .expect("the ledger can be opened");
+    let plan = Plan::default();
+    let store = FaultyStore {
+        inner,
+        plan: plan.clone(),
+    };
+    let ledger = Ledger::over(Arc::new(store), options, lock)
+        .await
+        .expect("the ledger opens");
+    (ledger, plan)
 }
 
 /// An event from its text.

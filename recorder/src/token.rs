@@ -1,17 +1,14 @@
 //! Bearer keys: who may post, who may read.
 
-use std::path::Path;
 use std::str::FromStr;
 
 use remembrancer_schema::hash::ContentHash;
 use serde::Serialize;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection as _, Row as _, SqliteConnection, SqlitePool};
 use subtle::ConstantTimeEq as _;
 
-use crate::data_dir::DataDir;
 use crate::error::LedgerError;
-use crate::{clock, random, store};
+use crate::store::{self, Administration, Connection, LedgerLocation};
+use crate::{clock, random};
 
 const PREFIX: &str = "rmb";
 const NAME_CHARACTERS_MAX: usize = 100;
@@ -116,8 +113,23 @@ impl std::fmt::Debug for NewToken {
     }
 }
 
-/// Makes a key for the ledger in a data directory; also while a server runs on it.
-pub async fn create_token(data: &Path, role: Role, name: &str) -> Result<NewToken, LedgerError> {
+/// A key's row as stored.
+#[derive(Clone)]
+pub(crate) struct KeyRow {
+    pub(crate) id: String,
+    pub(crate) role: String,
+    pub(crate) name: String,
+    pub(crate) secret: Vec<u8>,
+    pub(crate) created: String,
+    pub(crate) revoked: Option<String>,
+}
+
+/// Makes a key for a ledger; also while a server runs on it.
+pub async fn create_token(
+    location: impl Into<LedgerLocation>,
+    role: Role,
+    name: &str,
+) -> Result<NewToken, LedgerError> {
     let length = name.chars().count();
     if length == 0 || length > NAME_CHARACTERS_MAX || name.chars().any(char::is_control) {
         return Err(LedgerError::TokenName(
@@ -126,16 +138,15 @@ pub async fn create_token(data: &Path, role: Role, name: &str) -> Result<NewToke
     }
     let id = hex::encode(random::bytes::<6>()?);
     let secret: [u8; 32] = random::bytes()?;
-    let mut connection = connect(data).await?;
-    sqlx::query("INSERT INTO tokens (id, role, name, secret, created) VALUES (?, ?, ?, ?, ?)")
-        .bind(&id)
-        .bind(role.as_str())
-        .bind(name)
-        .bind(digest(&secret).as_slice())
-        .bind(clock::now())
-        .execute(&mut connection)
-        .await?;
-    connection.close().await?;
+    let row = KeyRow {
+        id: id.clone(),
+        role: role.as_str().to_owned(),
+        name: name.to_owned(),
+        secret: digest(&secret).to_vec(),
+        created: clock::now(),
+        revoked: None,
+    };
+    administration(location).await?.add_key(&row).await?;
     Ok(NewToken {
         token: format!("{PREFIX}_{role}_{id}_{}", hex::encode(secret)),
         id,
@@ -144,59 +155,50 @@ pub async fn create_token(data: &Path, role: Role, name: &str) -> Result<NewToke
     })
 }
 
-/// The keys of the ledger in a data directory, oldest first, revoked ones included.
-pub async fn list_tokens(data: &Path) -> Result<Vec<TokenSummary>, LedgerError> {
-    let mut connection = connect(data).await?;
-    let rows =
-        sqlx::query("SELECT id, role, name, created, revoked FROM tokens ORDER BY created, id")
-            .fetch_all(&mut connection)
-            .await?;
-    connection.close().await?;
-    rows.iter().map(summary_from_row).collect()
+/// The keys of a ledger, oldest first, revoked ones included.
+pub async fn list_tokens(
+    location: impl Into<LedgerLocation>,
+) -> Result<Vec<TokenSummary>, LedgerError> {
+    let store = store::open(&location.into()).await?;
+    let keys = store.connection().await?.keys().await?;
+    keys.into_iter().map(summary).collect()
 }
 
 /// Revokes a key; holds from the next request on. Revoking twice changes nothing.
-pub async fn revoke_token(data: &Path, id: &str) -> Result<TokenSummary, LedgerError> {
-    let mut connection = connect(data).await?;
-    sqlx::query("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL")
-        .bind(clock::now())
-        .bind(id)
-        .execute(&mut connection)
-        .await?;
-    let row = sqlx::query("SELECT id, role, name, created, revoked FROM tokens WHERE id = ?")
-        .bind(id)
-        .fetch_optional(&mut connection)
-        .await?;
-    connection.close().await?;
+pub async fn revoke_token(
+    location: impl Into<LedgerLocation>,
+    id: &str,
+) -> Result<TokenSummary, LedgerError> {
+    let mut administration = administration(location).await?;
+    administration.revoke_key(id, &clock::now()).await?;
+    let row = administration.reads().key(id).await?;
     let row = row.ok_or_else(|| LedgerError::NoToken(id.chars().take(64).collect()))?;
-    summary_from_row(&row)
+    summary(row)
 }
 
 /// Who a key's text speaks for, unless it is unknown, wrong or revoked.
 pub(crate) async fn authenticate(
-    pool: &SqlitePool,
+    connection: &mut dyn Connection,
     text: &str,
 ) -> Result<Option<Principal>, LedgerError> {
     let Some((role, id, secret)) = split(text) else {
         return Ok(None);
     };
-    let row = sqlx::query("SELECT role, name, secret FROM tokens WHERE id = ? AND revoked IS NULL")
-        .bind(id)
-        .fetch_optional(pool)
-        .await?;
-    let Some(row) = row else {
+    let Some(row) = connection.key(id).await? else {
         return Ok(None);
     };
-    let stored: Vec<u8> = row.try_get("secret")?;
-    let is_right = bool::from(digest(&secret).as_slice().ct_eq(&stored));
-    let stored_role = role_from_row(&row)?;
+    if row.revoked.is_some() {
+        return Ok(None);
+    }
+    let is_right = bool::from(digest(&secret).as_slice().ct_eq(&row.secret));
+    let stored_role = parse_role(&row.role)?;
     if !is_right || stored_role != role {
         return Ok(None);
     }
     Ok(Some(Principal {
         id: id.to_owned(),
         role,
-        name: row.try_get("name")?,
+        name: row.name,
     }))
 }
 
@@ -223,26 +225,23 @@ fn digest(secret: &[u8; 32]) -> [u8; 32] {
     *ContentHash::of(secret).as_bytes()
 }
 
-async fn connect(data: &Path) -> Result<SqliteConnection, LedgerError> {
-    let file = DataDir::new(data).database();
-    if !file.exists() {
-        return Err(LedgerError::NoLedger(data.to_owned()));
-    }
-    Ok(SqliteConnection::connect_with(&store::writing(&file)).await?)
+async fn administration(
+    location: impl Into<LedgerLocation>,
+) -> Result<Box<dyn Administration>, LedgerError> {
+    store::open(&location.into()).await?.administration().await
 }
 
-fn role_from_row(row: &SqliteRow) -> Result<Role, LedgerError> {
-    let role: String = row.try_get("role")?;
+fn parse_role(role: &str) -> Result<Role, LedgerError> {
     role.parse()
         .map_err(|_| LedgerError::Damaged(format!("{role:?} is not a role")))
 }
 
-fn summary_from_row(row: &SqliteRow) -> Result<TokenSummary, LedgerError> {
+fn summary(row: KeyRow) -> Result<TokenSummary, LedgerError> {
     Ok(TokenSummary {
-        id: row.try_get("id")?,
-        role: role_from_row(row)?,
-        name: row.try_get("name")?,
-        created: row.try_get("created")?,
-        revoked: row.try_get("revoked")?,
+        role: parse_role(&row.role)?,
+        id: row.id,
+        name: row.name,
+        created: row.created,
+        revoked: row.revoked,
     })
 }

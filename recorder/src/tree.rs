@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use remembrancer_schema::TreeHash;
 use remembrancer_schema::merkle::{self, Frontier, Subtree, node_hash, perfect_subtrees};
-use sqlx::SqliteConnection;
 
 use crate::error::LedgerError;
+use crate::store::Connection;
 
 /// Hashes in a tile.
 const TILE_WIDTH: u64 = 256;
@@ -33,7 +33,7 @@ pub(crate) struct Edge {
 impl Edge {
     /// Reads the edge of the first `size` leaves from full tiles and the leaves right of them.
     pub(crate) async fn load(
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
         size: u64,
     ) -> Result<Self, LedgerError> {
         let mut peaks = Vec::new();
@@ -91,7 +91,7 @@ impl Edge {
 
 /// The hash of a perfect subtree, all of whose leaves are stored.
 async fn subtree_hash(
-    connection: &mut SqliteConnection,
+    connection: &mut dyn Connection,
     subtree: Subtree,
 ) -> Result<TreeHash, LedgerError> {
     let (tile_level, height) = (subtree.level / TILE_HEIGHT, subtree.level % TILE_HEIGHT);
@@ -101,7 +101,7 @@ async fn subtree_hash(
 
 /// Root of the ranges that a proof asks for, in order.
 pub(crate) async fn range_roots(
-    connection: &mut SqliteConnection,
+    connection: &mut dyn Connection,
     ranges: Vec<Range<u64>>,
 ) -> Result<Vec<TreeHash>, LedgerError> {
     let mut roots = Vec::with_capacity(ranges.len());
@@ -113,7 +113,7 @@ pub(crate) async fn range_roots(
 
 /// Root over a range of leaves that starts the tree or that a proof asks for.
 pub(crate) async fn range_root(
-    connection: &mut SqliteConnection,
+    connection: &mut dyn Connection,
     range: Range<u64>,
 ) -> Result<TreeHash, LedgerError> {
     let mut hashes = Vec::new();
@@ -125,7 +125,7 @@ pub(crate) async fn range_root(
 
 /// Hashes of tree level `8 × level` within one tile: from the tile if it is full, else from what stands below it.
 async fn tile_hashes(
-    connection: &mut SqliteConnection,
+    connection: &mut dyn Connection,
     level: u32,
     range: Range<u64>,
 ) -> Result<Vec<TreeHash>, LedgerError> {
@@ -133,36 +133,16 @@ async fn tile_hashes(
         return Ok(Vec::new());
     }
     let tile = range.start / TILE_WIDTH;
-    let stored: Option<Vec<u8>> =
-        sqlx::query_scalar("SELECT hashes FROM tiles WHERE level = ? AND tile = ?")
-            .bind(level)
-            .bind(number(tile)?)
-            .fetch_optional(&mut *connection)
-            .await?;
+    let stored = connection.tile(level, tile).await?;
     if let Some(stored) = stored {
         let hashes = split_tile(&stored)?;
         let start = (range.start % TILE_WIDTH) as usize;
         let length = (range.end - range.start) as usize;
         return Ok(hashes[start..start + length].to_vec());
     }
-    let below: Vec<Vec<u8>> = match level.checked_sub(1) {
-        None => {
-            sqlx::query_scalar("SELECT leaf FROM entries WHERE idx >= ? AND idx < ? ORDER BY idx")
-                .bind(number(range.start)?)
-                .bind(number(range.end)?)
-                .fetch_all(&mut *connection)
-                .await?
-        }
-        Some(below) => {
-            sqlx::query_scalar(
-                "SELECT hashes FROM tiles WHERE level = ? AND tile >= ? AND tile < ? ORDER BY tile",
-            )
-            .bind(below)
-            .bind(number(range.start)?)
-            .bind(number(range.end)?)
-            .fetch_all(&mut *connection)
-            .await?
-        }
+    let below = match level.checked_sub(1) {
+        None => connection.leaves(range.start, range.end).await?,
+        Some(below) => connection.tiles(below, range.start, range.end).await?,
     };
     if below.len() as u64 != range.end - range.start {
         return Err(LedgerError::Damaged(format!(

@@ -13,10 +13,10 @@ use std::collections::HashMap;
 use remembrancer_replay::verify::Fault;
 use remembrancer_schema::{ContentHash, SessionId};
 use serde::Serialize;
-use sqlx::SqliteConnection;
 
 use crate::error::LedgerError;
 use crate::reader::Reader;
+use crate::store::Connection;
 use faults::Faults;
 use sessions::Followed;
 use tree::GrownTree;
@@ -56,13 +56,9 @@ pub async fn verify_ledger(
     let mut run = Run::new(reader);
     // Read before the database: a recorder that goes on writing makes both newer, the database first.
     run.read_copy();
-    let mut connection = reader.pool().acquire().await?;
-    // One read transaction: everything below sees one state, while a recorder goes on writing.
-    sqlx::query("BEGIN").execute(&mut *connection).await?;
-    let outcome = run.all(&mut connection, &mut progress).await;
-    if let Err(error) = sqlx::query("ROLLBACK").execute(&mut *connection).await {
-        tracing::debug!(%error, "ending a read transaction");
-    }
+    // Everything below sees one state, while a recorder goes on writing.
+    let mut snapshot = reader.snapshot().await?;
+    let outcome = run.all(&mut *snapshot, &mut progress).await;
     outcome.map(|()| run.verdict())
 }
 
@@ -92,7 +88,7 @@ impl<'a> Run<'a> {
 
     async fn all(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
         progress: &mut impl FnMut(u64),
     ) -> Result<(), LedgerError> {
         match self.entries(connection, progress).await {
@@ -117,14 +113,12 @@ impl<'a> Run<'a> {
     }
 
     /// What can only be told after the last entry.
-    async fn ends(&mut self, connection: &mut SqliteConnection) -> Result<(), LedgerError> {
+    async fn ends(&mut self, connection: &mut dyn Connection) -> Result<(), LedgerError> {
         let size = self.tree.size();
-        let newest: Option<i64> = sqlx::query_scalar("SELECT max(size) FROM checkpoints")
-            .fetch_one(&mut *connection)
-            .await?;
-        let newest = newest
-            .and_then(|newest| u64::try_from(newest).ok())
-            .unwrap_or(0);
+        let newest = connection
+            .newest_checkpoint()
+            .await?
+            .map_or(0, |newest| newest.size);
         if newest > size {
             self.faults.at(
                 size,
@@ -138,15 +132,12 @@ impl<'a> Run<'a> {
         self.check_copy_size();
         self.strays(connection).await?;
         self.session_rows(connection).await?;
-        self.lookups(connection).await
+        self.structure(connection).await
     }
 
-    /// The database's own structure, indices with it: entries are looked up and sessions listed through those.
-    async fn lookups(&mut self, connection: &mut SqliteConnection) -> Result<(), LedgerError> {
-        let told: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check(10)")
-            .fetch_all(connection)
-            .await?;
-        for reason in told.iter().filter(|reason| *reason != "ok") {
+    /// What the database itself finds wrong.
+    async fn structure(&mut self, connection: &mut dyn Connection) -> Result<(), LedgerError> {
+        for reason in connection.structure_faults().await? {
             self.faults
                 .general(format!("the database file is damaged: {reason}"));
         }

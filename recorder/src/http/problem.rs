@@ -198,6 +198,7 @@ impl From<LedgerError> for Problem {
                 );
             }
             LedgerError::Stopped(_)
+            | LedgerError::InDoubt(_)
             | LedgerError::NotStored(_)
             | LedgerError::Database(sqlx::Error::PoolClosed) => {
                 tracing::error!(%error, "the ledger does not write");

@@ -2,10 +2,11 @@ use remembrancer_schema::checkpoint::Checkpoint;
 use remembrancer_schema::entry::{entry_hash, genesis};
 use remembrancer_schema::merkle::{leaf_hash, verify_consistency, verify_inclusion};
 use remembrancer_schema::{Entry, EntryHash};
+use sqlx::{Connection as _, SqliteConnection};
 
 use super::*;
 use crate::Rejection;
-use crate::sequencer::Fault;
+use crate::store::sqlite;
 use crate::testing::{TestLedger, ended, event, note, started};
 
 fn recorded(outcome: &Outcome) -> (u64, u64, EntryHash) {
@@ -268,7 +269,7 @@ async fn a_ledger_that_does_not_fit_its_checkpoint_is_not_written_to() {
     test.record_notes("a", 300).await;
     test.ledger.close().await;
     let file = DataDir::new(test.path()).database();
-    let mut connection = SqliteConnection::connect_with(&store::writing(&file))
+    let mut connection = SqliteConnection::connect_with(&sqlite::writing(&file))
         .await
         .expect("opens");
     sqlx::query("DROP TRIGGER entries_delete")
@@ -298,7 +299,7 @@ async fn record_tables_refuse_changes() {
         .await
         .expect("stores");
     let file = DataDir::new(test.path()).database();
-    let mut connection = SqliteConnection::connect_with(&store::writing(&file))
+    let mut connection = SqliteConnection::connect_with(&sqlite::writing(&file))
         .await
         .expect("opens");
     for statement in [
@@ -321,63 +322,6 @@ async fn record_tables_refuse_changes() {
         assert!(
             error.to_string().contains("append-only") || error.to_string().contains("immutable")
         );
-    }
-}
-
-#[tokio::test]
-async fn a_group_that_is_rolled_back_leaves_nothing_and_the_next_one_works() {
-    let test = TestLedger::new().await;
-    test.record_notes("a", 3).await;
-    test.ledger.fail_next_commit(Fault::BeforeCommit);
-    let error = test
-        .ledger
-        .append(vec![note("a", "lost", "x")])
-        .await
-        .expect_err("fails");
-    assert!(matches!(error, LedgerError::NotStored(_)), "{error}");
-    assert_eq!(test.ledger.stopped(), None);
-    let outcomes = test
-        .ledger
-        .append(vec![note("a", "next", "x")])
-        .await
-        .expect("works");
-    assert_eq!(recorded(&outcomes[0]), (4, 4, recorded(&outcomes[0]).2));
-    let test = test.reopen().await;
-    assert_eq!(test.ledger.reader().size().await.expect("reads"), 5);
-}
-
-#[tokio::test]
-async fn after_a_commit_of_unknown_result_nothing_more_is_written_until_a_restart() {
-    for (fault, stored) in [
-        (Fault::CommitLost, false),
-        (Fault::CommitDoneAnswerLost, true),
-    ] {
-        let test = TestLedger::new().await;
-        test.record_notes("a", 3).await;
-        test.ledger.fail_next_commit(fault);
-        let doubtful = || note("a", "doubtful", "x");
-        for _ in 0..2 {
-            let error = test
-                .ledger
-                .append(vec![doubtful()])
-                .await
-                .expect_err("stops");
-            assert!(matches!(error, LedgerError::Stopped(_)), "{error}");
-        }
-        assert!(test.ledger.stopped().is_some());
-        let test = test.reopen().await;
-        let outcome = test
-            .ledger
-            .append(vec![doubtful()])
-            .await
-            .expect("works")
-            .remove(0);
-        assert_eq!(
-            matches!(outcome, Outcome::Duplicate { index: 4, .. }),
-            stored,
-            "{outcome:?}"
-        );
-        assert_eq!(test.ledger.reader().size().await.expect("reads"), 5);
     }
 }
 

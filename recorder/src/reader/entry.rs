@@ -2,11 +2,9 @@
 
 use remembrancer_replay::{RecordedEvent, RecordedPayload};
 use remembrancer_schema::{Entry, EntryHash, Salt};
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 
 use crate::error::LedgerError;
-use crate::session::count;
+use crate::store::EntryRow;
 
 /// An entry with its payload as stored.
 #[derive(Debug, Clone)]
@@ -24,27 +22,27 @@ pub struct StoredEntry {
 }
 
 impl StoredEntry {
-    pub(crate) fn from_row(row: &SqliteRow) -> Result<Self, LedgerError> {
-        let index = count(row, "idx")?;
+    pub(crate) fn from_row(row: EntryRow) -> Result<Self, LedgerError> {
+        let index = u64::try_from(row.index)
+            .map_err(|_| LedgerError::Damaged(format!("an entry has the index {}", row.index)))?;
         let corrupt = |reason: &str| LedgerError::Corrupt {
             index,
             reason: reason.to_owned(),
         };
-        let hash: Vec<u8> = row.try_get("hash")?;
-        let salt: Option<Vec<u8>> = row.try_get("salt")?;
-        let data: Option<Vec<u8>> = row.try_get("data")?;
         Ok(Self {
             index,
-            bytes: row.try_get("bytes")?,
-            hash: EntryHash::try_from(hash.as_slice())
+            bytes: row.bytes,
+            hash: EntryHash::try_from(row.hash.as_slice())
                 .map_err(|_| corrupt("its hash has not 32 bytes"))?,
-            salt: salt
+            salt: row
+                .salt
                 .map(|salt| {
                     salt.try_into()
                         .map_err(|_| corrupt("its salt has not 32 bytes"))
                 })
                 .transpose()?,
-            data: data
+            data: row
+                .data
                 .map(|data| {
                     String::from_utf8(data).map_err(|_| corrupt("its payload is not UTF-8"))
                 })

@@ -5,27 +5,19 @@ use remembrancer_schema::merkle::{consistency_ranges, inclusion_ranges};
 
 use super::Reader;
 use crate::error::LedgerError;
-use crate::tree::{self, number};
+use crate::tree;
 
 impl Reader {
     /// The first checkpoint that was signed over at least `size` entries, if the ledger has grown that far.
     pub async fn first_checkpoint_holding(&self, size: u64) -> Result<Option<String>, LedgerError> {
-        let note = sqlx::query_scalar(
-            "SELECT note FROM checkpoints WHERE size >= ? ORDER BY size LIMIT 1",
-        )
-        .bind(number(size)?)
-        .fetch_optional(&self.0.pool)
-        .await?;
-        Ok(note)
+        let row = self.connection().await?.checkpoint_from(size).await?;
+        Ok(row.map(|row| row.note))
     }
 
     /// The newest signed checkpoint.
     pub async fn checkpoint(&self) -> Result<Option<String>, LedgerError> {
-        Ok(
-            sqlx::query_scalar("SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1")
-                .fetch_optional(&self.0.pool)
-                .await?,
-        )
+        let row = self.connection().await?.newest_checkpoint().await?;
+        Ok(row.map(|row| row.note))
     }
 
     /// Proof that entry `index` is in the tree of the first `size` entries.
@@ -40,7 +32,7 @@ impl Reader {
             value: index,
             allowed: format!("below the size {size}"),
         })?;
-        tree::range_roots(&mut *self.0.pool.acquire().await?, ranges).await
+        tree::range_roots(&mut *self.connection().await?, ranges).await
     }
 
     /// Proof that the tree of the first `new` entries extends that of the first `old`.
@@ -55,13 +47,13 @@ impl Reader {
             value: old,
             allowed: format!("at most new, {new}"),
         })?;
-        tree::range_roots(&mut *self.0.pool.acquire().await?, ranges).await
+        tree::range_roots(&mut *self.connection().await?, ranges).await
     }
 
     /// Root of the tree of the first `size` entries.
     pub async fn root(&self, size: u64) -> Result<TreeHash, LedgerError> {
         self.check_size("size", size).await?;
-        tree::range_root(&mut *self.0.pool.acquire().await?, 0..size).await
+        tree::range_root(&mut *self.connection().await?, 0..size).await
     }
 
     async fn check_size(&self, what: &'static str, size: u64) -> Result<(), LedgerError> {

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use remembrancer_replay::verify::{ChainVerifier, Fault, PayloadBytes, blob_faults};
 use remembrancer_replay::{RecordedEvent, SessionRecord};
 use remembrancer_schema::{ContentHash, Origin, SessionId};
-use sqlx::SqliteConnection;
 
-use super::{Reader, StoredEntry};
+use super::{PAGE_ITEMS_MAX, Reader, StoredEntry, page_limits};
 use crate::error::LedgerError;
-use crate::session::{self, SessionSummary};
-use crate::tree::number;
+use crate::session::SessionSummary;
+use crate::store::Connection;
 
 impl Reader {
     /// All of a session, with payloads and the blobs that it introduces. What does not hold together, from chain to
@@ -32,14 +31,15 @@ impl Reader {
         as_of: Option<&SessionSummary>,
     ) -> Result<SessionRecord, LedgerError> {
         // One read transaction: the row and its entries are of one state, however the session grows meanwhile.
-        let mut transaction = self.0.pool.begin().await?;
-        let row = session::by_id(&mut transaction, session)
+        let mut snapshot = self.snapshot().await?;
+        let row = snapshot
+            .session(session)
             .await?
             .ok_or_else(|| LedgerError::NoSession(session.to_string()))?;
-        check_count(&mut transaction, &row).await?;
+        check_count(&mut *snapshot, &row).await?;
         let wanted = as_of.cloned().unwrap_or(row);
-        let record = read(&mut transaction, &wanted).await?;
-        transaction.rollback().await?;
+        let record = read(&mut *snapshot, &wanted).await?;
+        drop(snapshot);
         let origin = self.origin().clone();
         // Hashing many megabytes would hold up other requests here.
         tokio::task::spawn_blocking(move || check(&origin, &wanted, &record).map(|()| record))
@@ -50,14 +50,11 @@ impl Reader {
 
 /// Whether a session has as many entries as its row says.
 async fn check_count(
-    connection: &mut SqliteConnection,
+    connection: &mut dyn Connection,
     row: &SessionSummary,
 ) -> Result<(), LedgerError> {
-    let stored: i64 = sqlx::query_scalar("SELECT count(*) FROM entries WHERE session_no = ?")
-        .bind(row.number)
-        .fetch_one(connection)
-        .await?;
-    if stored == number(row.entries)? {
+    let stored = connection.count_session_entries(row.number).await?;
+    if stored == row.entries {
         return Ok(());
     }
     Err(wrong_count(row, stored))
@@ -72,41 +69,29 @@ fn wrong_count(row: &SessionSummary, found: impl std::fmt::Display) -> LedgerErr
 
 /// Reads the entries of a session, as many as its summary says, with their blobs.
 async fn read(
-    connection: &mut SqliteConnection,
+    connection: &mut dyn Connection,
     summary: &SessionSummary,
 ) -> Result<SessionRecord, LedgerError> {
-    let rows = sqlx::query(
-        "SELECT e.idx, e.bytes, e.hash, p.salt, p.data \
-         FROM entries AS e LEFT JOIN payloads AS p ON p.idx = e.idx \
-         WHERE e.session_no = ? ORDER BY e.sequence LIMIT ?",
-    )
-    .bind(summary.number)
-    .bind(number(summary.entries)?)
-    .fetch_all(&mut *connection)
-    .await?;
-    let mut events: Vec<RecordedEvent> = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let stored = StoredEntry::from_row(row)?;
-        let index = stored.index;
-        let event = stored.into_event()?;
-        if event.entry.index != index {
-            return Err(LedgerError::Corrupt {
-                index,
-                reason: format!("its bytes say that it is entry {}", event.entry.index),
-            });
+    let mut events: Vec<RecordedEvent> = Vec::new();
+    let mut after = -1;
+    while (events.len() as u64) < summary.entries {
+        let left = summary.entries - events.len() as u64;
+        let rows = u32::try_from(left).map_or(PAGE_ITEMS_MAX, |left| left.min(PAGE_ITEMS_MAX));
+        let page = connection
+            .session_entries(summary.number, after, page_limits(rows))
+            .await?;
+        let Some(last) = page.rows.last() else { break };
+        after = last.sequence;
+        for row in page.rows {
+            events.push(event(StoredEntry::from_row(row)?)?);
         }
-        events.push(event);
     }
     let mut blobs: HashMap<ContentHash, Arc<[u8]>> = HashMap::new();
     for hash in events.iter().flat_map(|event| &event.entry.blobs) {
         if blobs.contains_key(hash) {
             continue;
         }
-        let bytes: Option<Vec<u8>> = sqlx::query_scalar("SELECT bytes FROM blobs WHERE hash = ?")
-            .bind(hash.as_bytes().as_slice())
-            .fetch_optional(&mut *connection)
-            .await?;
-        if let Some(bytes) = bytes {
+        if let Some(bytes) = connection.blob(hash).await? {
             blobs.insert(*hash, Arc::from(bytes));
         }
     }
@@ -115,6 +100,19 @@ async fn read(
         events,
         blobs,
     })
+}
+
+/// The event of an entry, which must say that it is where it stands.
+fn event(stored: StoredEntry) -> Result<RecordedEvent, LedgerError> {
+    let index = stored.index;
+    let event = stored.into_event()?;
+    if event.entry.index != index {
+        return Err(LedgerError::Corrupt {
+            index,
+            reason: format!("its bytes say that it is entry {}", event.entry.index),
+        });
+    }
+    Ok(event)
 }
 
 /// Checks a record as `remembrancer_replay::verify::verify_session` does, and its stored hashes and length besides; ends at

@@ -1,43 +1,38 @@
 use remembrancer_schema::merkle::{
     consistency_ranges, inclusion_ranges, leaf_hash, verify_consistency, verify_inclusion,
 };
-use sqlx::Connection as _;
+use sqlx::SqliteConnection;
 
 use super::*;
-use crate::store;
+use crate::store::sqlite::{self, Reading};
 
-async fn database() -> SqliteConnection {
-    let mut connection = SqliteConnection::connect("sqlite::memory:")
-        .await
-        .expect("opens");
-    store::MIGRATIONS
-        .run(&mut connection)
-        .await
-        .expect("migrates");
-    connection
+type Database = Reading<Box<SqliteConnection>>;
+
+async fn database() -> Database {
+    Reading(Box::new(sqlite::in_memory().await))
 }
 
 fn leaf(index: u64) -> TreeHash {
     leaf_hash(&index.to_le_bytes())
 }
 
-async fn store_leaf(connection: &mut SqliteConnection, index: u64) {
+async fn store_leaf(database: &mut Database, index: u64) {
     sqlx::query("INSERT INTO entries VALUES (?, 1, ?, ?, x'', x'', ?)")
         .bind(index as i64)
         .bind(index as i64)
         .bind(index.to_string())
         .bind(leaf(index).as_bytes().as_slice())
-        .execute(connection)
+        .execute(&mut *database.0)
         .await
         .expect("stores");
 }
 
-async fn store_tile(connection: &mut SqliteConnection, tile: FullTile) {
+async fn store_tile(database: &mut Database, tile: FullTile) {
     sqlx::query("INSERT INTO tiles VALUES (?, ?, ?)")
         .bind(tile.level)
         .bind(tile.tile as i64)
         .bind(tile.hashes)
-        .execute(connection)
+        .execute(&mut *database.0)
         .await
         .expect("stores");
 }
@@ -52,7 +47,7 @@ async fn proofs_hold_at_sizes_around_every_tile_border() {
     let mut plain = Frontier::new();
     let mut roots = vec![plain.root()];
     sqlx::query("BEGIN")
-        .execute(&mut connection)
+        .execute(&mut *connection.0)
         .await
         .expect("begins");
     let mut full = Vec::new();

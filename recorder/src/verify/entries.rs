@@ -5,43 +5,22 @@ use remembrancer_replay::verify::{Fault, PayloadBytes, blob_fault};
 use remembrancer_schema::entry::entry_hash;
 use remembrancer_schema::merkle::leaf_hash;
 use remembrancer_schema::{ContentHash, Entry, Salt, TreeHash};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, SqliteConnection};
 
 use super::{PAGE_ROWS, Run, damage};
 use crate::error::LedgerError;
-use crate::session::count;
-use crate::tree::number;
+use crate::store::{Connection, EntryRow, PageLimits};
 
-/// A row of entries with its payload, as stored.
-struct StoredRow {
-    session_no: i64,
-    sequence: i64,
-    event: String,
-    bytes: Vec<u8>,
-    hash: Vec<u8>,
-    leaf: Vec<u8>,
-    payload: Option<(Vec<u8>, Vec<u8>)>,
-}
+/// Bytes after which a page takes no further entry.
+const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-impl StoredRow {
-    fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
-        let salt: Option<Vec<u8>> = row.try_get("salt")?;
-        let data: Option<Vec<u8>> = row.try_get("data")?;
-        Ok(Self {
-            session_no: row.try_get("session_no")?,
-            sequence: row.try_get("sequence")?,
-            event: row.try_get("event")?,
-            bytes: row.try_get("bytes")?,
-            hash: row.try_get("hash")?,
-            leaf: row.try_get("leaf")?,
-            payload: salt.zip(data),
-        })
+impl EntryRow {
+    fn has_payload(&self) -> bool {
+        self.salt.is_some() && self.data.is_some()
     }
 
     /// Salt and text of the payload, if they can be such.
     fn payload(&self) -> Option<(Salt, &str)> {
-        let (salt, data) = self.payload.as_ref()?;
+        let (salt, data) = self.salt.as_ref().zip(self.data.as_ref())?;
         let salt = <[u8; 32]>::try_from(salt.as_slice()).ok()?;
         Some((Salt::from_bytes(salt), std::str::from_utf8(data).ok()?))
     }
@@ -51,7 +30,7 @@ impl Run<'_> {
     /// Checks every entry; false if their order is broken, after which nothing can be told any more.
     pub(super) async fn entries(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
         progress: &mut impl FnMut(u64),
     ) -> Result<bool, LedgerError> {
         let mut limit = PAGE_ROWS;
@@ -82,44 +61,41 @@ impl Run<'_> {
 
     async fn page(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
         limit: u32,
-    ) -> Result<Vec<SqliteRow>, LedgerError> {
-        let rows = sqlx::query(
-            "SELECT e.idx, e.session_no, e.sequence, e.event, e.bytes, e.hash, e.leaf, p.salt, p.data \
-             FROM entries AS e LEFT JOIN payloads AS p ON p.idx = e.idx \
-             WHERE e.idx >= ? ORDER BY e.idx LIMIT ?",
-        )
-        .bind(number(self.tree.size())?)
-        .bind(limit)
-        .fetch_all(connection)
-        .await?;
-        Ok(rows)
+    ) -> Result<Vec<EntryRow>, LedgerError> {
+        let limits = PageLimits {
+            rows: limit,
+            bytes: PAGE_BYTES_MAX,
+        };
+        Ok(connection.entries(self.tree.size(), limits).await?.rows)
     }
 
     /// Checks one row; false if the order of entries is broken.
     async fn entry(
         &mut self,
-        connection: &mut SqliteConnection,
-        row: &SqliteRow,
+        connection: &mut dyn Connection,
+        stored: &EntryRow,
     ) -> Result<bool, LedgerError> {
         let expected = self.tree.size();
-        let index = count(row, "idx")?;
-        if index != expected {
+        let index = expected;
+        if u64::try_from(stored.index) != Ok(expected) {
             self.faults.at(
                 expected,
-                format!("is missing: the next entry stored has index {index}"),
+                format!(
+                    "is missing: the next entry stored has index {}",
+                    stored.index
+                ),
             );
             return Ok(false);
         }
-        let stored = StoredRow::read(row)?;
         let leaf = leaf_hash(&stored.bytes);
         self.tree.push(leaf);
         match Entry::from_bytes(&stored.bytes) {
-            Err(error) => self.unreadable(index, &stored, &error.to_string()),
+            Err(error) => self.unreadable(index, stored, &error.to_string()),
             Ok(entry) => {
-                self.columns(index, &stored, &entry, leaf);
-                self.chain(connection, index, &stored, &entry).await?;
+                self.columns(index, stored, &entry, leaf);
+                self.chain(connection, index, stored, &entry).await?;
                 for blob in &entry.blobs {
                     if let Some(fault) = self.blob(connection, &entry, blob).await? {
                         self.faults.of_entry(fault);
@@ -132,7 +108,7 @@ impl Run<'_> {
     }
 
     /// An entry whose bytes are none. Its session's chain goes on from it, so that it does not hide a second one.
-    fn unreadable(&mut self, index: u64, stored: &StoredRow, reason: &str) {
+    fn unreadable(&mut self, index: u64, stored: &EntryRow, reason: &str) {
         let followed = self
             .by_number
             .get(&stored.session_no)
@@ -147,7 +123,7 @@ impl Run<'_> {
     }
 
     /// The copies of what the bytes say, by which entries are looked up.
-    fn columns(&mut self, index: u64, stored: &StoredRow, entry: &Entry, leaf: TreeHash) {
+    fn columns(&mut self, index: u64, stored: &EntryRow, entry: &Entry, leaf: TreeHash) {
         let mut fault = |message: &str| {
             let fault = Fault::of_entry(Some(index), entry.sequence, message);
             self.faults.of_entry(fault);
@@ -171,18 +147,18 @@ impl Run<'_> {
     /// Its place in its session's chain, and its payload.
     async fn chain(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
         index: u64,
-        stored: &StoredRow,
+        stored: &EntryRow,
         entry: &Entry,
     ) -> Result<(), LedgerError> {
         let payload = stored.payload();
         let mut faults = Vec::new();
-        if stored.payload.is_some() && payload.is_none() {
+        if stored.has_payload() && payload.is_none() {
             faults.push("its payload or salt is not what was written".to_owned());
         }
         // Nothing in a ledger erases payloads, so that one which is not there was taken away.
-        if stored.payload.is_none() {
+        if !stored.has_payload() {
             faults.push("its payload is missing".to_owned());
         }
         let followed = self
@@ -215,7 +191,7 @@ impl Run<'_> {
     /// Whether a blob is there and has its address; each is read once.
     async fn blob(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
         entry: &Entry,
         hash: &ContentHash,
     ) -> Result<Option<Fault>, LedgerError> {
@@ -226,10 +202,7 @@ impl Run<'_> {
                 ..fault
             }));
         }
-        let bytes: Option<Vec<u8>> = sqlx::query_scalar("SELECT bytes FROM blobs WHERE hash = ?")
-            .bind(hash.as_bytes().as_slice())
-            .fetch_optional(connection)
-            .await?;
+        let bytes = connection.blob(hash).await?;
         let fault = blob_fault(entry, hash, bytes.as_deref());
         self.blobs.insert(*hash, fault.clone());
         Ok(fault)

@@ -5,12 +5,12 @@ use std::collections::hash_map;
 use remembrancer_replay::verify::ChainVerifier;
 use remembrancer_schema::payload::Payload;
 use remembrancer_schema::{Entry, EventType, SessionId};
-use sqlx::{Row as _, SqliteConnection};
 
 use super::{PAGE_ROWS, Run};
 use crate::error::LedgerError;
 use crate::incoming::Facts;
-use crate::session::{self, SessionSummary, select_sessions};
+use crate::session::SessionSummary;
+use crate::store::Connection;
 
 /// One session as its entries say.
 pub(super) struct Followed {
@@ -62,18 +62,19 @@ impl Run<'_> {
     /// session without a row, which is a fault told at the end, has the number of its first entry.
     pub(super) async fn followed(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
         id: &SessionId,
         session_no: i64,
     ) -> Result<&mut Followed, LedgerError> {
         match self.sessions.entry(id.clone()) {
             hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
             hash_map::Entry::Vacant(place) => {
-                let number = sqlx::query_scalar("SELECT no FROM sessions WHERE id = ?")
-                    .bind(id.as_str())
-                    .fetch_optional(connection)
-                    .await?
-                    .unwrap_or(session_no);
+                let number = match connection.session(id).await {
+                    Ok(row) => row.map_or(session_no, |row| row.number),
+                    // Told at the end, when all rows are compared.
+                    Err(LedgerError::Damaged(_)) => session_no,
+                    Err(error) => return Err(error),
+                };
                 self.by_number.insert(number, id.clone());
                 Ok(place.insert(Followed {
                     chain: ChainVerifier::new(self.reader.origin().clone(), id.clone()),
@@ -87,22 +88,17 @@ impl Run<'_> {
     /// The derived rows of sessions against what their entries say.
     pub(super) async fn session_rows(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
     ) -> Result<(), LedgerError> {
         let mut seen = 0;
         let mut after = i64::MIN;
         loop {
-            let rows = sqlx::query(select_sessions!("WHERE no > ? ORDER BY no LIMIT ?"))
-                .bind(after)
-                .bind(PAGE_ROWS)
-                .fetch_all(&mut *connection)
-                .await?;
+            let rows = connection.sessions_after(after, PAGE_ROWS).await?;
             if rows.is_empty() {
                 break;
             }
-            for row in &rows {
-                after = row.try_get("no")?;
-                let stored = session::from_row(row)?;
+            for stored in rows {
+                after = stored.number;
                 let Some(followed) = self.sessions.get(&stored.id) else {
                     self.faults
                         .general(format!("session {} has a row and no entries", stored.id));

@@ -3,10 +3,10 @@ mod raw_file;
 use remembrancer_schema::entry::entry_hash;
 use remembrancer_schema::merkle::leaf_hash;
 use remembrancer_schema::{Entry, Salt};
-use sqlx::Connection as _;
+use sqlx::{Connection as _, SqliteConnection};
 
 use super::*;
-use crate::store;
+use crate::store::sqlite;
 use crate::testing::{TestLedger, ended, event, note, started, tamper};
 
 /// A closed ledger with two interleaved sessions, a blob and more than one tile of entries.
@@ -248,13 +248,17 @@ async fn each_column_of_an_entry_is_checked_by_itself() {
         ),
     ];
     let test = ledger().await;
+    let file = test.path().join("ledger.sqlite");
+    let mut connection = SqliteConnection::connect_with(&sqlite::writing(&file))
+        .await
+        .expect("opens");
     let columns: Vec<String> = sqlx::query_scalar("SELECT name FROM pragma_table_info('entries')")
-        .fetch_all(test.ledger.reader().pool())
+        .fetch_all(&mut connection)
         .await
         .expect("lists");
     assert_eq!(columns, cases.map(|(column, _)| column));
+    connection.close().await.expect("closes");
     test.ledger.close().await;
-    let file = test.path().join("ledger.sqlite");
     let original = std::fs::read(&file).expect("reads");
     for (column, statement) in cases {
         tamper(&test, statement).await;
@@ -280,7 +284,7 @@ async fn a_consistent_forgery_is_caught_by_the_signed_root() {
     reader.close().await;
     tamper(&test, "UPDATE sessions SET turns = turns").await;
     let file = test.path().join("ledger.sqlite");
-    let mut connection = SqliteConnection::connect_with(&store::writing(&file))
+    let mut connection = SqliteConnection::connect_with(&sqlite::writing(&file))
         .await
         .expect("opens");
     let bytes = entry.to_bytes();

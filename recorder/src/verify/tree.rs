@@ -5,14 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use remembrancer_schema::TreeHash;
 use remembrancer_schema::checkpoint::Checkpoint;
 use remembrancer_schema::merkle::Frontier;
-use sqlx::{Row as _, SqliteConnection};
 
 use super::{PAGE_ROWS, Run};
-use crate::checkpoint_copy;
+use crate::checkpoint_copy::CheckpointCopy;
 use crate::data_dir::DataDir;
 use crate::error::LedgerError;
-use crate::session::count;
-use crate::tree::number;
+use crate::store::Connection;
 
 const TILE_WIDTH: usize = 256;
 
@@ -70,7 +68,8 @@ impl Run<'_> {
     /// Reads the copy of the newest checkpoint beside the database.
     pub(super) fn read_copy(&mut self) {
         let folder = DataDir::new(self.reader.data_dir());
-        match checkpoint_copy::read(&folder, self.reader.origin(), self.reader.public_key()) {
+        let copy = CheckpointCopy::new(folder.checkpoint_copy());
+        match copy.read(self.reader.origin(), self.reader.public_key()) {
             Ok(copy) => self.tree.copy = copy,
             Err(error) => self.faults.general(error.to_string()),
         }
@@ -106,15 +105,10 @@ impl Run<'_> {
     /// Compares the tiles that became full with the stored ones: proofs are computed from those.
     pub(super) async fn compare_tiles(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
     ) -> Result<(), LedgerError> {
         for (level, tile, expected) in std::mem::take(&mut self.tree.full) {
-            let stored: Option<Vec<u8>> =
-                sqlx::query_scalar("SELECT hashes FROM tiles WHERE level = ? AND tile = ?")
-                    .bind(level)
-                    .bind(number(tile)?)
-                    .fetch_optional(&mut *connection)
-                    .await?;
+            let stored = connection.tile(level, tile).await?;
             if stored.as_ref() != Some(&expected) {
                 self.faults.general(format!(
                     "tile {tile} of level {level} does not hold the hashes of its entries"
@@ -127,21 +121,12 @@ impl Run<'_> {
     /// Takes the checkpoints of the next page's sizes; all of them are checked as their size passes.
     pub(super) async fn load_checkpoints(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut dyn Connection,
     ) -> Result<(), LedgerError> {
         let start = self.tree.size();
-        let rows = sqlx::query(
-            "SELECT size, root, note FROM checkpoints WHERE size > ? AND size <= ? ORDER BY size",
-        )
-        .bind(number(start)?)
-        .bind(number(start + u64::from(PAGE_ROWS))?)
-        .fetch_all(connection)
-        .await?;
-        for row in &rows {
-            self.tree.checkpoints.insert(
-                count(row, "size")?,
-                (row.try_get("root")?, row.try_get("note")?),
-            );
+        let last = start.saturating_add(u64::from(PAGE_ROWS));
+        for row in connection.checkpoints(start, last).await? {
+            self.tree.checkpoints.insert(row.size, (row.root, row.note));
         }
         Ok(())
     }

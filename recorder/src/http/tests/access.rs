@@ -1,6 +1,7 @@
 //! Who may do what, and what is answered when the ledger stands still.
 
 use super::*;
+use crate::store::faulty::{Fault, Step};
 
 #[tokio::test]
 async fn roles_decide_who_may_do_what_and_revocation_holds_at_once() {
@@ -114,12 +115,10 @@ async fn roles_decide_who_may_do_what_and_revocation_holds_at_once() {
 }
 
 #[tokio::test]
-async fn a_stopped_ledger_is_unavailable_and_not_ready() {
+async fn a_ledger_in_doubt_is_unavailable_and_not_ready() {
     let api = api_with_sessions().await;
     assert_eq!(api.get("/readyz").await.status, 200);
-    api.test
-        .ledger
-        .fail_next_commit(crate::sequencer::Fault::CommitLost);
+    api.test.plan.add(Step::Commit, Fault::NotDone);
     let answer = api.post(note_text("s", "1", "x")).await;
     assert_eq!(
         (answer.status, answer.problem().as_str()),

@@ -286,7 +286,7 @@ async fn a_body_that_waits_for_the_ledger_keeps_its_place() {
     assert_eq!(api.post(started_text("s")).await.status, 201);
     // Nothing can be committed while another connection holds the write lock.
     let file = api.test.path().join("ledger.sqlite");
-    let mut blocker = sqlx::SqliteConnection::connect_with(&crate::store::writing(&file))
+    let mut blocker = sqlx::SqliteConnection::connect_with(&crate::store::sqlite::writing(&file))
         .await
         .expect("opens");
     let lock = blocker.begin_with("BEGIN IMMEDIATE").await.expect("locks");

@@ -187,23 +187,19 @@ async fn a_name_in_an_address_that_is_not_text_is_a_problem_as_every_other() {
 
 #[tokio::test]
 async fn a_ledger_whose_sequencer_ended_is_not_ready() {
-    use crate::sequencer::Fault;
-    for fault in [Fault::Panic, Fault::CommitLost] {
-        let api = api_with_sessions().await;
-        assert_eq!(api.get("/readyz").await.status, 200);
-        api.test.ledger.fail_next_commit(fault);
+    use crate::store::faulty::{Fault, Step};
+    let api = api_with_sessions().await;
+    assert_eq!(api.get("/readyz").await.status, 200);
+    api.test.plan.add(Step::Begin, Fault::Panic);
+    for id in ["1", "2"] {
         assert_eq!(
-            api.post(note_text("s", "1", "x")).await.problem(),
+            api.post(note_text("s", id, "x")).await.problem(),
             "unavailable"
         );
         let answer = api.get("/readyz").await;
         assert_eq!(
             (answer.status, answer.problem().as_str()),
             (503, "unavailable")
-        );
-        assert_eq!(
-            api.post(note_text("s", "2", "x")).await.problem(),
-            "unavailable"
         );
     }
     let api = api_with_sessions().await;
