@@ -29,9 +29,11 @@ mod statement;
 mod summary;
 pub mod verify;
 pub mod view;
+mod weight;
 
 pub use analysis::Analysis;
 pub use record::{RecordedEvent, RecordedPayload, SessionRecord};
+pub use weight::bytes_held;
 
 use reading::Reading;
 

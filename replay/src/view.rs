@@ -264,4 +264,4 @@ fn left_with(analysis: &Analysis) -> BTreeMap<MutationIndex, Vec<&str>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,10 +3,16 @@
 //! An entry holds only this value, so erasing a payload and its salt leaves the chain whole, and nobody can guess an erased
 //! value back by hashing candidates: the salt is 32 random bytes.
 
+use std::sync::LazyLock;
+
 use crate::hash::Commitment;
 
 /// Domain of the commitment (BLAKE3 `derive_key` context).
 pub const COMMITMENT_CONTEXT: &str = "remembrancer 2026-11 payload commitment v1";
+
+/// The state of a hash that took nothing but its domain: made once, since making it hashes the domain's name.
+static DOMAIN: LazyLock<blake3::Hasher> =
+    LazyLock::new(|| blake3::Hasher::new_derive_key(COMMITMENT_CONTEXT));
 
 /// 32 random bytes that blind one commitment. Drawn by the recorder; this crate has no source of randomness.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,7 +38,7 @@ impl std::fmt::Debug for Salt {
 
 /// Commits to a payload: `derive_key(COMMITMENT_CONTEXT, salt ‖ length as 8 bytes little-endian ‖ payload)`.
 pub fn commit(salt: &Salt, payload: &[u8]) -> Commitment {
-    let mut hasher = blake3::Hasher::new_derive_key(COMMITMENT_CONTEXT);
+    let mut hasher = DOMAIN.clone();
     hasher.update(&salt.0);
     hasher.update(&(payload.len() as u64).to_le_bytes());
     hasher.update(payload);

@@ -1,5 +1,7 @@
 //! The canonical bytes that the ledger keeps for an event, their hash, and their link to the entry before.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use crate::hash::{Commitment, ContentHash, EntryHash};
@@ -14,8 +16,8 @@ pub const ENTRY_CONTEXT: &str = "remembrancer 2026-11 session entry v1";
 /// Domain of a session's genesis (BLAKE3 `derive_key` context).
 pub const GENESIS_CONTEXT: &str = "remembrancer 2026-11 session genesis v1";
 
-/// One entry of the ledger. Its members stand in the order of RFC 8785, so that serialising it gives its canonical bytes;
-/// a test holds this against an independent canonicaliser.
+/// One entry of the ledger. Its members stand in the order of RFC 8785; a test holds its bytes against an independent
+/// canonicaliser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -70,8 +72,26 @@ pub enum EntryError {
 impl Entry {
     /// The canonical bytes (RFC 8785): what is hashed, stored, shipped and verified.
     pub fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self)
-            .expect("an entry holds only strings, integers and lists of strings")
+        self.view().to_bytes()
+    }
+
+    /// The same entry, borrowed.
+    pub fn view(&self) -> EntryView<'_> {
+        EntryView {
+            agent: self.agent.as_ref(),
+            blobs: &self.blobs,
+            commitment: &self.commitment,
+            event: &self.event,
+            index: self.index,
+            origin: &self.origin,
+            prev: &self.prev,
+            received: &self.received,
+            sequence: self.sequence,
+            session: &self.session,
+            time: self.time.as_deref(),
+            kind: &self.kind,
+            v: self.v,
+        }
     }
 
     /// Reads an entry and refuses bytes that are not its own canonical form.
@@ -91,9 +111,103 @@ impl Entry {
     }
 }
 
+/// An entry whose parts are held elsewhere: what a recorder that only wants the bytes needs no copies for. Its fields are
+/// those of [`Entry`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "described on `Entry`, one for one")]
+pub struct EntryView<'a> {
+    pub agent: Option<&'a AgentName>,
+    pub blobs: &'a [ContentHash],
+    pub commitment: &'a Commitment,
+    pub event: &'a EventId,
+    pub index: u64,
+    pub origin: &'a Origin,
+    pub prev: &'a EntryHash,
+    pub received: &'a str,
+    pub sequence: u64,
+    pub session: &'a SessionId,
+    pub time: Option<&'a str>,
+    pub kind: &'a EventType,
+    pub v: u8,
+}
+
+/// An entry without long names and blobs fits.
+const USUAL_BYTES: usize = 768;
+
+impl EntryView<'_> {
+    /// The canonical bytes (RFC 8785), as [`Entry::to_bytes`] gives them. Written member by member, since every event pays
+    /// for it where events must wait for each other: names of ids, origins and types cannot hold what JSON escapes, and
+    /// hashes and numbers cannot either; agent and times go through `serde_json`.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(USUAL_BYTES);
+        out.push(b'{');
+        if let Some(agent) = self.agent {
+            out.extend_from_slice(b"\"agent\":");
+            put_escaped(&mut out, agent.as_str());
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"blobs\":[");
+        for (position, blob) in self.blobs.iter().enumerate() {
+            if position > 0 {
+                out.push(b',');
+            }
+            put_quoted(&mut out, blob.digits().as_str());
+        }
+        put(
+            &mut out,
+            "],\"commitment\":",
+            self.commitment.digits().as_str(),
+        );
+        put(&mut out, ",\"event\":", self.event.as_str());
+        put_number(&mut out, ",\"index\":", self.index);
+        put(&mut out, ",\"origin\":", self.origin.as_str());
+        put(&mut out, ",\"prev\":", self.prev.digits().as_str());
+        out.extend_from_slice(b",\"received\":");
+        put_escaped(&mut out, self.received);
+        put_number(&mut out, ",\"sequence\":", self.sequence);
+        put(&mut out, ",\"session\":", self.session.as_str());
+        if let Some(time) = self.time {
+            out.extend_from_slice(b",\"time\":");
+            put_escaped(&mut out, time);
+        }
+        put(&mut out, ",\"type\":", self.kind.as_str());
+        put_number(&mut out, ",\"v\":", u64::from(self.v));
+        out.push(b'}');
+        out
+    }
+}
+
+/// A member whose text holds nothing that JSON escapes.
+fn put(out: &mut Vec<u8>, name: &str, text: &str) {
+    out.extend_from_slice(name.as_bytes());
+    put_quoted(out, text);
+}
+
+fn put_quoted(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+}
+
+fn put_number(out: &mut Vec<u8>, name: &str, number: u64) {
+    out.extend_from_slice(name.as_bytes());
+    put_json(out, &number);
+}
+
+fn put_escaped(out: &mut Vec<u8>, text: &str) {
+    put_json(out, text);
+}
+
+fn put_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    serde_json::to_writer(out, value).expect("strings and integers go into memory");
+}
+
 /// Hash of an entry's canonical bytes: the link that the session's next entry carries.
 pub fn entry_hash(bytes: &[u8]) -> EntryHash {
-    EntryHash::from_bytes(blake3::derive_key(ENTRY_CONTEXT, bytes))
+    // A hash that took nothing but its domain is made once, since making it hashes the domain's name.
+    static DOMAIN: LazyLock<blake3::Hasher> =
+        LazyLock::new(|| blake3::Hasher::new_derive_key(ENTRY_CONTEXT));
+    EntryHash::from_bytes(*DOMAIN.clone().update(bytes).finalize().as_bytes())
 }
 
 /// What the first entry of a session links to: bound to ledger and session, so that no chain can be moved to another.
@@ -166,12 +280,24 @@ mod tests {
             time in proptest::option::of("[ -~]{0,20}"),
             index in 0u64..(1 << 53),
             id in "[A-Za-z0-9._:@-]{1,40}",
+            origin in "[A-Za-z0-9._:/-]{1,40}",
+            custom in proptest::option::of("[A-Za-z0-9._-]{1,90}"),
+            blobs in proptest::collection::vec(any::<[u8; 32]>(), 0..4),
+            received in "\\PC{0,20}",
         ) {
             let changed = Entry {
                 agent: agent.map(|agent| agent.parse().expect("no control characters")),
                 time,
                 index,
+                sequence: index / 2,
                 event: id.parse().expect("within the alphabet"),
+                session: id.parse().expect("within the alphabet"),
+                origin: origin.parse().expect("within the alphabet"),
+                blobs: blobs.into_iter().map(ContentHash::from_bytes).collect(),
+                received,
+                kind: custom.map_or(EventType::ToolCalled, |name| {
+                    format!("custom.{name}").parse().expect("within the alphabet")
+                }),
                 ..entry()
             };
             let canonical = serde_json_canonicalizer::to_vec(&changed).expect("serialises");

@@ -22,6 +22,28 @@ fn parse_hex(text: &str) -> Result<[u8; 32], HashError> {
     Ok(bytes)
 }
 
+/// A hash as text, without the heap: every entry, receipt and answer writes several.
+#[derive(Clone, Copy)]
+pub(crate) struct HexDigits([u8; 64]);
+
+impl HexDigits {
+    fn of(bytes: &[u8; 32]) -> Self {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; 64];
+        for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+            *pair = [
+                DIGITS[usize::from(byte >> 4)],
+                DIGITS[usize::from(byte & 15)],
+            ];
+        }
+        Self(text)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("hexadecimal digits are ASCII")
+    }
+}
+
 macro_rules! hash_type {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -39,6 +61,11 @@ macro_rules! hash_type {
                 &self.0
             }
 
+            /// All 64 hexadecimal digits.
+            pub(crate) fn digits(&self) -> HexDigits {
+                HexDigits::of(&self.0)
+            }
+
             /// The first 12 hexadecimal digits, for people.
             pub fn short(&self) -> String {
                 hex::encode(&self.0[..6])
@@ -47,7 +74,7 @@ macro_rules! hash_type {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&hex::encode(self.0))
+                f.write_str(self.digits().as_str())
             }
         }
 
@@ -75,14 +102,13 @@ macro_rules! hash_type {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&hex::encode(self.0))
+                serializer.serialize_str(self.digits().as_str())
             }
         }
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = Cow::<'de, str>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                crate::text::parse(deserializer)
             }
         }
 

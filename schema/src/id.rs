@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -88,12 +89,13 @@ fn is_agent_character(character: char) -> bool {
 const ID_ALPHABET: &str = "letters A-Z and a-z, digits, and . _ : - @";
 const ID_PATTERN: &str = "^[A-Za-z0-9._:@-]{1,128}$";
 
+// Names go with an event from place to place, so that a copy of one shares its text.
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident, $what:literal, $max:expr, $allowed:expr, $test:expr, $pattern:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[serde(transparent)]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The name as text.
@@ -107,7 +109,7 @@ macro_rules! name_type {
 
             fn from_str(text: &str) -> Result<Self, IdError> {
                 check($what, text, $max, $allowed, $test)?;
-                Ok(Self(text.to_owned()))
+                Ok(Self(text.into()))
             }
         }
 
@@ -131,8 +133,7 @@ macro_rules! name_type {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = Cow::<'de, str>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                crate::text::parse(deserializer)
             }
         }
 

@@ -3,6 +3,11 @@
 //! Two readers of the same bytes must never see different data, or a record could say one thing to an auditor and another to
 //! a court: so duplicate names, lone surrogates, and integers that a double cannot hold are refused before anything is
 //! stored. `serde_json` does the grammar; this module adds what its data model would silently smooth over.
+//!
+//! Nearly every text is sound, so a quick pass looks for that alone; only what it does not vouch for is read again, slowly,
+//! to say what is wrong and where.
+
+mod sound;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,6 +15,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use crate::limits::{INTEGER_MAX, JSON_DEPTH_MAX};
+
+pub(crate) use sound::is_sound;
 
 /// Why bytes are not I-JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +52,14 @@ pub enum IJsonError {
 
 /// Checks one JSON text. Linear in its length; memory grows with the names of the objects that enclose the current place.
 pub fn check(bytes: &[u8]) -> Result<(), IJsonError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_sound(text, 0) => Ok(()),
+        _ => explain(bytes),
+    }
+}
+
+/// The same check, which says what is wrong and where.
+pub(crate) fn explain(bytes: &[u8]) -> Result<(), IJsonError> {
     check_depth(bytes)?;
     let mut duplicate = None;
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);

@@ -13,6 +13,7 @@ pub mod note;
 pub mod payload;
 pub mod receipt;
 pub mod signing;
+mod text;
 
 pub use commitment::Salt;
 pub use entry::{Entry, EntryError};

@@ -11,6 +11,9 @@ use crate::signing::{LedgerKey, PublicKey};
 /// First line of a receipt's text. An origin cannot hold spaces, so no checkpoint can be read as a receipt or the reverse.
 const HEADER: &str = "remembrancer receipt v1";
 
+/// A line with a session id of the usual length fits.
+const LINE_BYTES_USUAL: usize = 128;
+
 /// Where one event landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptLine {
@@ -26,12 +29,26 @@ pub struct ReceiptLine {
 
 /// Signs a receipt: the header, the ledger's origin, then per entry its index, session, sequence number and hash.
 pub fn sign(origin: &Origin, lines: &[ReceiptLine], key: &LedgerKey) -> String {
-    let mut text = format!("{HEADER}\n{origin}\n");
+    let mut text = String::with_capacity(LINE_BYTES_USUAL * (lines.len() + 2));
+    for part in [HEADER, "\n", origin.as_str(), "\n"] {
+        text.push_str(part);
+    }
     for line in lines {
-        text.push_str(&format!(
-            "{} {} {} {}\n",
-            line.index, line.session, line.sequence, line.hash
-        ));
+        let (index, sequence) = (line.index.to_string(), line.sequence.to_string());
+        let hash = line.hash.digits();
+        let session = line.session.as_str();
+        for part in [
+            &index,
+            " ",
+            session,
+            " ",
+            &sequence,
+            " ",
+            hash.as_str(),
+            "\n",
+        ] {
+            text.push_str(part);
+        }
     }
     note::sign(&text, origin, key)
 }

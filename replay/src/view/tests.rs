@@ -38,7 +38,7 @@ fn turn(number: u32) -> Turn {
 }
 
 /// A limit that stands at turn 1 and has left at turn 2, where an action breaks it.
-fn analysis() -> Analysis {
+pub(crate) fn analysis() -> Analysis {
     let text = "Never contact customers.";
     let fate = |part, fate, appended| PartFate {
         part,

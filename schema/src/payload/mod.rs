@@ -4,6 +4,7 @@
 //! version reads them.
 
 mod action;
+mod admin;
 mod context;
 mod mandate;
 mod outcome;
@@ -20,6 +21,7 @@ pub use action::{
     DecisionRecorded, ModelResponded, RequestedCall, ReturnStatus, ToolCalled, ToolReturned, Usage,
     Verdict,
 };
+pub use admin::{ADMIN_SESSION, AdminAct, AdminActed};
 pub use context::{
     ContextCaptured, ContextMutated, ContextProof, CountedTokens, DeclaredFate, Fate, MutationKind,
     Part, PartKind, PartOrigin, ProofOutcome, SummaryRecord, TokenCount, TokenSource, Trigger,
@@ -68,6 +70,8 @@ pub enum EventType {
     ScoreAssigned,
     /// `session.ended`
     SessionEnded,
+    /// `admin.*`: written by the recorder itself.
+    Admin(AdminAct),
     /// `custom.*`: kept and shown, but not analysed. Holds the whole type, `custom.` included.
     Custom(String),
 }
@@ -81,7 +85,7 @@ pub enum EventType {
 pub struct UnknownType(pub String);
 
 impl EventType {
-    const KNOWN: [(&'static str, Self); 14] = [
+    const KNOWN: [(&'static str, Self); 21] = [
         ("session.started", Self::SessionStarted),
         ("intent.declared", Self::IntentDeclared),
         ("scope.declared", Self::ScopeDeclared),
@@ -96,6 +100,25 @@ impl EventType {
         ("report.filed", Self::ReportFiled),
         ("score.assigned", Self::ScoreAssigned),
         ("session.ended", Self::SessionEnded),
+        ("admin.key_created", Self::Admin(AdminAct::KeyCreated)),
+        ("admin.key_revoked", Self::Admin(AdminAct::KeyRevoked)),
+        (
+            "admin.workspace_created",
+            Self::Admin(AdminAct::WorkspaceCreated),
+        ),
+        (
+            "admin.garbage_collected",
+            Self::Admin(AdminAct::GarbageCollected),
+        ),
+        ("admin.backup_made", Self::Admin(AdminAct::BackupMade)),
+        (
+            "admin.backup_restored",
+            Self::Admin(AdminAct::BackupRestored),
+        ),
+        (
+            "admin.ledger_migrated",
+            Self::Admin(AdminAct::LedgerMigrated),
+        ),
     ];
 
     /// The type as it is written.
@@ -158,8 +181,7 @@ impl Serialize for EventType {
 
 impl<'de> Deserialize<'de> for EventType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        crate::text::parse(deserializer)
     }
 }
 
@@ -169,7 +191,7 @@ impl JsonSchema for EventType {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(custom\\.[A-Za-z0-9._-]{1,93}|[a-z]+\\.[a-z]+)$" })
+        json_schema!({ "type": "string", "pattern": "^(custom\\.[A-Za-z0-9._-]{1,93}|[a-z]+\\.[a-z_]+)$" })
     }
 }
 
@@ -204,6 +226,8 @@ pub enum Payload {
     ScoreAssigned(ScoreAssigned),
     /// `session.ended`
     SessionEnded(SessionEnded),
+    /// `admin.*`
+    AdminActed(AdminActed),
     /// `custom.*`: any JSON object, not read further.
     Custom,
 }
@@ -239,6 +263,7 @@ impl Payload {
             EventType::ReportFiled => read(data).map(Self::ReportFiled),
             EventType::ScoreAssigned => read(data).map(Self::ScoreAssigned),
             EventType::SessionEnded => read(data).map(Self::SessionEnded),
+            EventType::Admin(_) => read(data).map(Self::AdminActed),
             EventType::Custom(_) => read::<serde_json::Map<_, _>>(data).map(|_| Self::Custom),
         };
         payload
@@ -249,10 +274,20 @@ impl Payload {
             })
     }
 
+    /// The payload of an event whose bytes are known to be I-JSON. The same as [`Payload::parse`]; what is an object already
+    /// is not read again where nothing of it is.
+    pub(crate) fn parse_sound(kind: &EventType, data: &str) -> Result<Self, PayloadError> {
+        match kind {
+            EventType::Custom(_) if data.starts_with('{') => Ok(Self::Custom),
+            _ => Self::parse(kind, data),
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         match self {
             Self::ContextCaptured(captured) => captured.check(),
             Self::ConstraintDeclared(constraint) => constraint.check(),
+            Self::AdminActed(acted) => acted.check(),
             _ => Ok(()),
         }
     }
@@ -278,6 +313,13 @@ pub fn json_schemas() -> Vec<(&'static str, Schema)> {
         ("report.filed", schemars::schema_for!(ReportFiled)),
         ("score.assigned", schemars::schema_for!(ScoreAssigned)),
         ("session.ended", schemars::schema_for!(SessionEnded)),
+        ("admin.key_created", schemars::schema_for!(AdminActed)),
+        ("admin.key_revoked", schemars::schema_for!(AdminActed)),
+        ("admin.workspace_created", schemars::schema_for!(AdminActed)),
+        ("admin.garbage_collected", schemars::schema_for!(AdminActed)),
+        ("admin.backup_made", schemars::schema_for!(AdminActed)),
+        ("admin.backup_restored", schemars::schema_for!(AdminActed)),
+        ("admin.ledger_migrated", schemars::schema_for!(AdminActed)),
     ]
 }
 

@@ -1,0 +1,129 @@
+//! How much memory an analysis takes, roughly: what a bounded cache has to know.
+
+use std::mem::size_of;
+
+use crate::Analysis;
+use crate::analysis::{
+    Action, Constraint, Content, ContextPart, Decision, Evidence, Finding, Mutation, PartFate,
+    PartIndex, Presence, Response, Turn,
+};
+
+/// Bytes that an analysis holds: its texts and the elements of its lists. Short names are not counted one by one.
+pub fn bytes_held(analysis: &Analysis) -> usize {
+    size_of::<Analysis>()
+        + sum(&analysis.contents, |content: &Content| {
+            content.text.as_ref().map_or(0, |text| text.len())
+        })
+        + sum(&analysis.constraints, |constraint: &Constraint| {
+            constraint.text.len() + constraint.matcher.len()
+        })
+        + sum(&analysis.parts, |part: &ContextPart| {
+            text(part.name.as_ref()) + text(part.call_id.as_ref()) + text(part.tool.as_ref())
+        })
+        + sum(&analysis.turns, of_turn)
+        + sum(&analysis.mutations, of_mutation)
+        + sum(&analysis.actions, of_action)
+        + sum(&analysis.presence, |cells: &Vec<Presence>| {
+            sum(cells, of_cell)
+        })
+        + sum(&analysis.findings, |finding: &Finding| {
+            finding.message.len()
+        })
+}
+
+fn of_turn(turn: &Turn) -> usize {
+    let of_response = |response: &Response| {
+        sum(&response.text, |text: &String| text.len())
+            + sum(&response.calls, |call| call.call_id.len() + call.tool.len())
+    };
+    turn.parts.len() * size_of::<PartIndex>()
+        + text(turn.unknown.as_ref())
+        + turn.response.as_ref().map_or(0, of_response)
+}
+
+fn of_mutation(mutation: &Mutation) -> usize {
+    let summary = mutation
+        .declared
+        .as_ref()
+        .and_then(|declared| declared.summary.as_ref());
+    mutation.fates.len() * size_of::<PartFate>()
+        + sum(&mutation.disagreements, |disagreement| {
+            disagreement.message.len()
+        })
+        + summary.map_or(0, |summary| summary.text.len())
+}
+
+fn of_action(action: &Action) -> usize {
+    let returned = action.returned.as_ref();
+    action.call_id.len()
+        + action.tool.len()
+        + text(action.target.as_ref())
+        + text(action.arguments.as_ref())
+        + returned.map_or(0, |returned| {
+            text(returned.result.as_ref()) + text(returned.effect.as_ref())
+        })
+        + sum(&action.decisions, |decision: &Decision| {
+            text(decision.reason.as_ref())
+        })
+}
+
+fn of_cell(presence: &Presence) -> usize {
+    text(presence.reason.as_ref())
+        + sum(&presence.evidence, |evidence: &Evidence| {
+            text(evidence.note.as_ref())
+        })
+}
+
+/// The elements of a list themselves, and what each of them points to.
+fn sum<T>(list: &[T], beyond: impl Fn(&T) -> usize) -> usize {
+    size_of_val(list) + list.iter().map(beyond).sum::<usize>()
+}
+
+fn text(text: Option<&String>) -> usize {
+    text.map_or(0, String::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use remembrancer_schema::payload::ReturnStatus;
+
+    use super::*;
+    use crate::analysis::Returned;
+
+    #[test]
+    fn texts_parts_and_cells_weigh() {
+        let analysis = crate::view::tests::analysis();
+        let before = bytes_held(&analysis);
+        let grown = |change: fn(&mut Analysis)| {
+            let mut analysis = analysis.clone();
+            change(&mut analysis);
+            bytes_held(&analysis) - before
+        };
+        let text = grown(|analysis| analysis.contents[0].text = Some("x".repeat(1 << 20).into()));
+        assert!(text > 1_000_000, "{text}");
+        let parts = grown(|analysis| {
+            let part = analysis.parts[0].clone();
+            analysis.parts.extend(vec![part; 1_000]);
+        });
+        assert!(parts >= 1_000 * size_of::<ContextPart>());
+        let contexts = grown(|analysis| analysis.turns[0].parts.extend(vec![0; 1_000]));
+        assert_eq!(contexts, 1_000 * size_of::<PartIndex>());
+        let cells = grown(|analysis| {
+            let mut cells = analysis.presence[0].clone();
+            cells[0].evidence.clear();
+            cells[0].reason = None;
+            let cell = cells[0].clone();
+            analysis.presence.push(vec![cell; 1_000]);
+        });
+        assert!(cells >= 1_000 * size_of::<Presence>());
+        let results = grown(|analysis| {
+            analysis.actions[0].returned = Some(Returned {
+                entry: 9,
+                status: ReturnStatus::Ok,
+                effect: None,
+                result: Some("x".repeat(1 << 20)),
+            });
+        });
+        assert!(results > 1_000_000, "{results}");
+    }
+}
