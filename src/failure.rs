@@ -39,6 +39,14 @@ impl Failure {
         }
     }
 
+    /// What went wrong and what to do next, in words.
+    pub(crate) fn into_words(self) -> (String, Option<String>) {
+        match self {
+            Self::Divergence => ("a check did not hold".to_owned(), None),
+            Self::Impossible { error, hint } => (chain(&error), hint),
+        }
+    }
+
     /// Prints the failure for people and returns its exit code.
     pub(crate) fn report(self) -> ExitCode {
         match self {

@@ -1,6 +1,7 @@
 //! `remembrancer`: the program. Subcommands, configuration and exit codes; no rule of the domain lives here.
 
 mod command;
+mod config;
 mod demo;
 mod failure;
 mod service;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::command::Command;
+use crate::config::GlobalArgs;
 
 /// Records what AI agents declared, saw and did, and audits it.
 ///
@@ -18,15 +20,8 @@ use crate::command::Command;
 #[derive(Parser)]
 #[command(name = "remembrancer", version, propagate_version = true)]
 struct Arguments {
-    /// What to log on standard error: error, warn, info, debug or a filter such as `remembrancer_recorder=debug`.
-    #[arg(
-        long,
-        global = true,
-        env = "REMEMBRANCER_LOG",
-        default_value = "warn",
-        hide_env_values = true
-    )]
-    log: String,
+    #[command(flatten)]
+    globals: GlobalArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -34,10 +29,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let outcome = match terminal::start_log(&arguments.log) {
-        Ok(()) => arguments.command.run().await,
-        Err(failure) => Err(failure),
-    };
+    let outcome = arguments.command.run(&arguments.globals).await;
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use owo_colors::{OwoColorize as _, Style};
 use serde::Serialize;
+use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
 
@@ -29,7 +30,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints a value as JSON with a newline. What could drive or deceive a terminal stands in it as JSON escapes.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value)?;
+    let mut text = escaped_json(&serde_json::to_string_pretty(value)?);
+    text.push('\n');
+    print(&text)
+}
+
+fn escaped_json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 1);
     for character in text.chars() {
         if character == '\n' || !is_disguise(character) {
@@ -40,8 +46,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
             }
         }
     }
-    escaped.push('\n');
-    print(&escaped)
+    escaped
 }
 
 /// Says something to people on standard error.
@@ -49,6 +54,12 @@ pub(crate) fn say(text: &str) {
     let mut err = anstream::stderr().lock();
     // Nobody is left to be told when standard error is gone.
     drop(writeln!(err, "{text}"));
+}
+
+/// Says something to programs on standard error: one line of JSON.
+pub(crate) fn say_json(value: &impl Serialize) -> Result<(), Failure> {
+    say(&escaped_json(&serde_json::to_string(value)?));
+    Ok(())
 }
 
 /// Says what went wrong and what to do next.
@@ -119,14 +130,42 @@ pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
+/// Form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: one JSON object a line.
+    Json,
+}
+
+impl LogFormat {
+    /// The form as it is written.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// Checks the filter of a log.
+pub(crate) fn log_filter(filter: &str) -> Result<String, String> {
+    EnvFilter::try_new(filter).map_err(|error| format!("not a log filter: {error}"))?;
+    Ok(filter.to_owned())
+}
+
 /// Starts the log on standard error. Bodies and keys are never logged, at any level.
-pub(crate) fn start_log(filter: &str) -> Result<(), Failure> {
-    let filter = tracing_subscriber::EnvFilter::try_new(filter)
+pub(crate) fn start_log(filter: &str, format: LogFormat) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(filter)
         .map_err(|error| Failure::new(format!("--log {filter:?} is not a log filter: {error}")))?;
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .init();
+        .with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
     Ok(())
 }
 
@@ -137,6 +176,15 @@ pub(crate) fn progress(total: u64, what: &'static str) -> indicatif::ProgressBar
             .expect("a constant template")
             .progress_chars("=> ");
     indicatif::ProgressBar::new(total)
+        .with_style(style)
+        .with_message(what)
+}
+
+/// A counter on standard error, for work of unknown length; invisible where that is not a terminal.
+pub(crate) fn counter(what: &'static str) -> indicatif::ProgressBar {
+    let style = indicatif::ProgressStyle::with_template("{spinner} {human_pos} {msg} ({elapsed})")
+        .expect("a constant template");
+    indicatif::ProgressBar::new_spinner()
         .with_style(style)
         .with_message(what)
 }

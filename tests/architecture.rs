@@ -122,9 +122,10 @@ const LONG_FILES: [(&str, usize); 2] = [
 ];
 
 /// What the top level holds, beside what git ignores.
-const TOP_LEVEL: [&str; 24] = [
+const TOP_LEVEL: [&str; 27] = [
     ".ci",
     ".config",
+    ".dockerignore",
     ".git",
     ".gitignore",
     ".github",
@@ -132,6 +133,7 @@ const TOP_LEVEL: [&str; 24] = [
     "CONTRIBUTING.md",
     "Cargo.lock",
     "Cargo.toml",
+    "Dockerfile",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
@@ -141,6 +143,7 @@ const TOP_LEVEL: [&str; 24] = [
     "docs",
     "exports",
     "fuzz",
+    "packaging",
     "recorder",
     "replay",
     "schema",

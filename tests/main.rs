@@ -7,12 +7,19 @@
     reason = "a test that cannot go on should say where, and a skipped one should be seen"
 )]
 
+mod access;
 mod architecture;
+mod backpressure;
 mod bad_input;
+mod blobs;
 mod browser;
 mod bundle;
+mod configuration;
 mod demo;
 mod export;
+mod faults;
 mod ingest;
+mod observation;
+mod operation;
 mod recorded_runs;
 mod support;

@@ -2,14 +2,14 @@
 //! one. A database that was replaced by an older copy of itself is sound in every other respect; these files, unless they
 //! were taken back too, say that there was more.
 //!
-//! The file beside the database is written after each commit and not synced: a commit does not wait for the disk a second
-//! time. After a crash of the process it is exact. After a power cut it may be some commits behind or empty, never ahead,
-//! since what it states was durable before; so a power cut cannot make a good ledger look rolled back. The anchor is synced,
-//! about once a second while the ledger grows and when it is closed, and is behind by as much.
+//! The file beside the database is written after a commit and not synced, at most ten times a second: a commit does not wait
+//! for the disk a second time. After a crash of the process it is behind by no more than that, after a power cut it may be
+//! older or empty; never is it ahead, since what it states was durable before. So a crash cannot make a good ledger look
+//! rolled back. The anchor is synced, about once a second while the ledger grows and when it is closed.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use remembrancer_schema::Origin;
@@ -32,6 +32,10 @@ pub(crate) struct CheckpointCopy(PathBuf);
 impl CheckpointCopy {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 
     /// Replaces the copy: its readers see the old one or the new one, whole. If `synced`, it is on the disk when this
@@ -124,43 +128,48 @@ impl CheckpointCopy {
     }
 }
 
-/// Time between two writes of the copy beside the database while the ledger is busy.
+/// Least time between two writes of the copy beside the database.
 const BESIDE_EVERY: Duration = Duration::from_millis(100);
-/// Time between two writes of the anchor.
+/// Least time between two writes of the anchor.
 const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 
 /// The copies that a sequencer keeps, and what of them waits to be written. A copy that cannot be written is no reason to
 /// deny what is stored: it is told in the log and tried again with the next group.
 pub(crate) struct CheckpointCopies {
-    beside: Kept,
-    anchor: Option<Kept>,
+    /// The one beside the database, and the anchor if there is one.
+    kept: Vec<Kept>,
     newest: Option<String>,
 }
 
 struct Kept {
     copy: CheckpointCopy,
+    every: Duration,
+    is_synced: bool,
     is_behind: bool,
-    written: Option<Instant>,
+    /// Before this moment it is not written again.
+    not_before: Instant,
 }
 
 impl Kept {
-    fn new(copy: CheckpointCopy) -> Self {
+    fn new(copy: CheckpointCopy, every: Duration, is_synced: bool) -> Self {
         Self {
             copy,
+            every,
+            is_synced,
             is_behind: false,
-            written: None,
+            not_before: Instant::now(),
         }
     }
 
-    fn due(&self, every: Duration) -> Instant {
-        self.written
-            .map_or_else(Instant::now, |written| written + every)
+    /// When it has to be written; `None` if it is not behind.
+    fn due(&self) -> Option<Instant> {
+        self.is_behind.then_some(self.not_before)
     }
 
-    fn write(&mut self, note: &str, synced: bool) {
+    fn write(&mut self, note: &str) {
         self.is_behind = false;
-        self.written = Some(Instant::now());
-        if let Err(error) = self.copy.write(note, synced) {
+        self.not_before = Instant::now() + self.every;
+        if let Err(error) = self.copy.write(note, self.is_synced) {
             tracing::warn!(%error, "a copy of the newest checkpoint is out of date");
         }
     }
@@ -168,9 +177,10 @@ impl Kept {
 
 impl CheckpointCopies {
     pub(crate) fn new(beside: CheckpointCopy, anchor: Option<CheckpointCopy>) -> Self {
+        let beside = Kept::new(beside, BESIDE_EVERY, false);
+        let anchor = anchor.map(|anchor| Kept::new(anchor, ANCHOR_EVERY, true));
         Self {
-            beside: Kept::new(beside),
-            anchor: anchor.map(Kept::new),
+            kept: [Some(beside), anchor].into_iter().flatten().collect(),
             newest: None,
         }
     }
@@ -178,49 +188,39 @@ impl CheckpointCopies {
     /// Takes the note of a newer checkpoint.
     pub(crate) fn follow(&mut self, note: String) {
         self.newest = Some(note);
-        self.beside.is_behind = true;
-        if let Some(anchor) = &mut self.anchor {
-            anchor.is_behind = true;
+        for kept in &mut self.kept {
+            kept.is_behind = true;
         }
     }
 
-    /// Writes the copies whose time has come; the one beside the database also when there is nothing else to do.
-    pub(crate) fn write_due(&mut self, is_idle: bool) {
-        let Some(note) = &self.newest else { return };
-        let now = Instant::now();
-        if self.beside.is_behind && (is_idle || now >= self.beside.due(BESIDE_EVERY)) {
-            self.beside.write(note, false);
-        }
-        if let Some(anchor) = &mut self.anchor
-            && anchor.is_behind
-            && now >= anchor.due(ANCHOR_EVERY)
-        {
-            anchor.write(note, true);
-        }
-    }
-
-    /// When a copy has to be written although nothing happens.
+    /// When the next copy has to be written; `None` if none is behind.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let anchor = self.anchor.as_ref().filter(|anchor| anchor.is_behind)?;
-        Some(anchor.due(ANCHOR_EVERY))
+        self.kept.iter().filter_map(Kept::due).min()
+    }
+
+    /// Writes the copies whose time has come.
+    pub(crate) fn write_due(&mut self) {
+        let now = Instant::now();
+        self.write(|kept| kept.due().is_some_and(|due| due <= now));
     }
 
     /// Writes all that is behind.
     pub(crate) fn write_all(&mut self) {
+        self.write(|kept| kept.is_behind);
+    }
+
+    fn write(&mut self, is_wanted: impl Fn(&Kept) -> bool) {
         let Some(note) = &self.newest else { return };
-        if self.beside.is_behind {
-            self.beside.write(note, false);
-        }
-        if let Some(anchor) = self.anchor.as_mut().filter(|anchor| anchor.is_behind) {
-            anchor.write(note, true);
+        for kept in self.kept.iter_mut().filter(|kept| is_wanted(kept)) {
+            kept.write(note);
         }
     }
 
     /// Looks whether files can be written where the ledger is.
     pub(crate) fn probe(&self) -> Result<(), LedgerError> {
-        match &self.newest {
-            Some(note) => self.beside.copy.write(note, true),
-            None => Ok(()),
+        match (&self.newest, self.kept.first()) {
+            (Some(note), Some(beside)) => beside.copy.write(note, true),
+            _ => Ok(()),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use remembrancer_schema::signing::LedgerKey;
 
+use crate::backup::MANIFEST_FILE;
 use crate::error::LedgerError;
 
 /// A data directory by its path. Nothing is touched until asked for.
@@ -39,18 +40,52 @@ impl DataDir {
         self.0.join("ledger.checkpoint")
     }
 
+    /// The file that remembers where large blobs are kept.
+    pub(crate) fn blob_place(&self) -> PathBuf {
+        self.0.join("blob-store.txt")
+    }
+
+    /// Replaces that file, durably.
+    pub(crate) fn write_blob_place(&self, text: &str) -> Result<(), LedgerError> {
+        let path = self.blob_place();
+        let draft = self.0.join("blob-store.txt.new");
+        private_file()
+            .create(true)
+            .truncate(true)
+            .open(&draft)
+            .and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.sync_all()
+            })
+            .map_err(failed("cannot write", &draft))?;
+        fs::rename(&draft, &path).map_err(failed("cannot replace", &path))?;
+        self.sync()
+    }
+
     /// Refuses to go on if something is left of a ledger whose database is gone.
-    pub(crate) fn refuse_remains(&self, remains: &[PathBuf]) -> Result<(), LedgerError> {
+    pub(crate) fn refuse_remains(
+        &self,
+        database: &str,
+        remains: &[PathBuf],
+    ) -> Result<(), LedgerError> {
         match remains.iter().find(|path| path.exists()) {
             None => Ok(()),
             Some(found) => Err(LedgerError::MissingDatabase {
-                database: self.database(),
+                database: database.to_owned(),
                 found: found.clone(),
             }),
         }
     }
 
-    fn lock_file(&self) -> PathBuf {
+    /// Refuses to write to a backup.
+    pub(crate) fn refuse_backup(&self) -> Result<(), LedgerError> {
+        if self.0.join(MANIFEST_FILE).exists() {
+            return Err(LedgerError::IsABackup(self.0.clone()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn lock_file(&self) -> PathBuf {
         self.0.join("ledger.lock")
     }
 
@@ -78,6 +113,18 @@ impl DataDir {
             Err(TryLockError::WouldBlock) => Err(LedgerError::AlreadyOpen(self.0.clone())),
             Err(TryLockError::Error(source)) => Err(failed("cannot lock", &path)(source)),
         }
+    }
+
+    /// Waits for its turn to make a workspace, and keeps it until the file is dropped.
+    pub(crate) fn lock_workspaces(&self) -> Result<File, LedgerError> {
+        let path = self.0.join("workspaces.lock");
+        let file = private_file()
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed("cannot open", &path))?;
+        file.lock().map_err(failed("cannot lock", &path))?;
+        Ok(file)
     }
 
     /// Makes the database file with owner-only rights before the database library would make it with the process's default.
@@ -122,8 +169,11 @@ impl DataDir {
         })?;
         // The mode is given when the file is made, so that there is no moment at which others can read it. The key reaches
         // its name complete or not at all: a torn key file would lock a ledger out for ever.
-        let draft = self.0.join("ledger-key.pem.new");
-        remove_leftover(&draft)?;
+        // Several processes on one database server may share a folder: each has its own draft, and the first key stays.
+        let number: [u8; 8] = crate::random::bytes()?;
+        let draft = self
+            .0
+            .join(format!("ledger-key.pem.{}.new", hex::encode(number)));
         let mut file = private_file()
             .create_new(true)
             .open(&draft)
@@ -131,10 +181,16 @@ impl DataDir {
         file.write_all(pem.as_bytes())
             .and_then(|()| file.sync_all())
             .map_err(failed("cannot write", &draft))?;
-        fs::hard_link(&draft, &path).map_err(failed("cannot make", &path))?;
+        let linked = fs::hard_link(&draft, &path);
         remove_leftover(&draft)?;
-        self.sync()?;
-        Ok(key)
+        match linked {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.key(false),
+            linked => {
+                linked.map_err(failed("cannot make", &path))?;
+                self.sync()?;
+                Ok(key)
+            }
+        }
     }
 
     /// Writes the public key beside the private one, for people to hand out. Derived, so it may be written anew.
@@ -150,7 +206,8 @@ impl DataDir {
         fs::write(&path, pem).map_err(failed("cannot write", &path))
     }
 
-    fn sync(&self) -> Result<(), LedgerError> {
+    /// Makes names in the folder durable.
+    pub(crate) fn sync(&self) -> Result<(), LedgerError> {
         File::open(&self.0)
             .and_then(|folder| folder.sync_all())
             .map_err(failed("cannot sync", &self.0))

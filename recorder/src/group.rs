@@ -3,16 +3,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bytes::Bytes;
 use remembrancer_schema::entry::{ENTRY_VERSION, entry_hash, genesis};
 use remembrancer_schema::limits::ENTRY_BYTES_MAX;
 use remembrancer_schema::merkle::leaf_hash;
 use remembrancer_schema::{ContentHash, Entry, EntryHash, EventId, EventType, Origin, SessionId};
 
 use crate::error::LedgerError;
-use crate::incoming::{Outcome, OwnedEvent, Rejection, SaltedEvent};
+use crate::garbage;
+use crate::incoming::{BlobTaken, Outcome, OwnedEvent, Rejection, SaltedEvent, UploadedBlob};
 use crate::session::SessionSummary;
-use crate::store::{EntryRow, GroupRows, NewBlob, NewEntry, Writer};
+use crate::store::{CondemnedBlob, EntryRow, GroupRows, NewBlob, NewEntry, Writer};
 use crate::tree::Edge;
 
 /// A group in the making. Reads before it decides, once for all its requests; deciding then waits for nothing.
@@ -29,6 +29,8 @@ pub(crate) struct Group<'a> {
     recorded: HashMap<(i64, &'a EventId), Recorded<'a>>,
     /// Blobs that are stored or are going to be.
     blobs: HashSet<ContentHash>,
+    /// Uploaded blobs that the garbage collection is removing.
+    condemned: HashMap<ContentHash, CondemnedBlob>,
     next_session: i64,
     rows: GroupRows,
     /// Entries that were not taken yet for writing.
@@ -58,6 +60,7 @@ impl<'a> Group<'a> {
             stored: HashMap::new(),
             recorded: HashMap::new(),
             blobs: HashSet::new(),
+            condemned: HashMap::new(),
             next_session: 0,
             rows: GroupRows::default(),
             entries: Vec::new(),
@@ -71,7 +74,7 @@ impl<'a> Group<'a> {
         writer: &mut dyn Writer,
         known: &HashMap<SessionId, SessionSummary>,
         events: impl Iterator<Item = &'a SaltedEvent> + Clone,
-        uploads: impl Iterator<Item = &'a ContentHash>,
+        uploads: impl Iterator<Item = &'a ContentHash> + Clone,
     ) -> Result<(), LedgerError> {
         let ids: HashSet<&'a SessionId> =
             events.clone().map(|salted| &salted.event.session).collect();
@@ -103,12 +106,18 @@ impl<'a> Group<'a> {
         }
         let named: HashSet<ContentHash> = events
             .flat_map(|salted| &salted.event.blobs)
-            .chain(uploads)
+            .chain(uploads.clone())
             .copied()
             .collect();
         if !named.is_empty() {
             let named: Vec<ContentHash> = named.into_iter().collect();
             self.blobs.extend(writer.look_up_blobs(&named).await?);
+        }
+        let uploads: Vec<ContentHash> = uploads.copied().collect();
+        if !uploads.is_empty() {
+            let condemned = writer.reads().condemned_blobs(Some(&uploads)).await?;
+            self.condemned
+                .extend(condemned.into_iter().map(|blob| (blob.hash, blob)));
         }
         Ok(())
     }
@@ -123,6 +132,27 @@ impl<'a> Group<'a> {
 
     /// Decides one event and, if it is recorded, links it.
     pub(crate) fn decide(&mut self, salted: &'a SaltedEvent) -> Outcome {
+        if salted.event.is_reserved() {
+            return Outcome::Rejected(Rejection::Reserved);
+        }
+        self.place(salted)
+    }
+
+    /// Records an admin act, which stops waiting then; or the start of its session.
+    pub(crate) fn take_act(&mut self, act: &'a SaltedEvent) {
+        match self.place(act) {
+            Outcome::Recorded { .. } | Outcome::Duplicate { .. } => {
+                if act.event.kind != EventType::SessionStarted {
+                    self.rows.acts.push(act.event.id.to_string());
+                }
+            }
+            Outcome::Rejected(rejection) => {
+                tracing::error!(%rejection, "an admin act cannot become an entry");
+            }
+        }
+    }
+
+    fn place(&mut self, salted: &'a SaltedEvent) -> Outcome {
         let event = &salted.event;
         let starts = event.kind == EventType::SessionStarted;
         let refused = match self.sessions.get(&event.session) {
@@ -150,16 +180,32 @@ impl<'a> Group<'a> {
         self.record(salted)
     }
 
-    /// Takes a blob; false if it is stored already.
-    pub(crate) fn take_blob(&mut self, hash: &ContentHash, bytes: &Bytes) -> bool {
-        let is_new = self.blobs.insert(*hash);
-        if is_new {
+    /// Takes a blob that was uploaded. If its bytes are not among its own, they lie in the blob store.
+    pub(crate) fn take_blob(&mut self, blob: &UploadedBlob) -> BlobTaken {
+        // An object that is about to be removed cannot be counted on: it has to be written again once it is gone. A mark
+        // that is older than any collection can be is taken away for that.
+        if blob.inline.is_none()
+            && let Some(condemned) = self.condemned.get(&blob.hash)
+        {
+            if garbage::is_given_up(&condemned.since, &self.received) {
+                self.rows.pardoned_blobs.push(condemned.clone());
+            }
+            return BlobTaken::Condemned;
+        }
+        let is_new = self.blobs.insert(blob.hash);
+        if !self.rows.blobs.iter().any(|taken| taken.hash == blob.hash) {
             self.rows.blobs.push(NewBlob {
-                hash: *hash,
-                bytes: bytes.clone(),
+                hash: blob.hash,
+                size: blob.size,
+                inline: blob.inline.clone(),
+                stored: self.received.clone(),
             });
         }
-        is_new
+        if is_new {
+            BlobTaken::New
+        } else {
+            BlobTaken::Known
+        }
     }
 
     /// What is to be written, and the edge after it.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use remembrancer_schema::commitment::commit;
-use remembrancer_schema::payload::{ParentSession, Payload};
+use remembrancer_schema::payload::{ADMIN_SESSION, ParentSession, Payload};
 use remembrancer_schema::{
     AgentName, Commitment, ContentHash, EntryHash, Event, EventError, EventId, EventType, Salt,
     SessionId,
@@ -73,6 +73,11 @@ impl OwnedEvent {
             && self.time == other.time
             && self.blobs == other.blobs
             && self.data == other.data
+    }
+
+    /// Whether it is of a kind or a session that only the recorder itself writes.
+    pub(crate) fn is_reserved(&self) -> bool {
+        matches!(self.kind, EventType::Admin(_)) || self.session.as_str() == ADMIN_SESSION
     }
 
     /// The payload's bytes as received.
@@ -167,9 +172,33 @@ pub enum Rejection {
         /// Index of the event that has it.
         index: u64,
     },
+    /// The recorder alone writes such events.
+    #[error(
+        "the session {ADMIN_SESSION} and the types admin.* are the recorder's own: use another session, and custom.* types"
+    )]
+    Reserved,
     /// Its entry would be larger than an entry may be.
     #[error("the event's envelope is too large: its entry would have {0} bytes")]
     EntryTooLarge(usize),
+}
+
+/// A blob on its way into the ledger. If its bytes are not here, they lie in the blob store already, durably.
+#[derive(Debug, Clone)]
+pub(crate) struct UploadedBlob {
+    pub(crate) hash: ContentHash,
+    pub(crate) size: u64,
+    pub(crate) inline: Option<Bytes>,
+}
+
+/// What became of an uploaded blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BlobTaken {
+    /// Stored now.
+    New,
+    /// Stored before.
+    Known,
+    /// Not stored: the garbage collection is removing its object, which has to be written again afterwards.
+    Condemned,
 }
 
 /// An event with its salt and commitment: computed on the caller's task, so that the sequencer does only what must be in order.

@@ -2,69 +2,31 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
+use remembrancer_schema::Origin;
 use remembrancer_schema::receipt::{self, ReceiptLine};
 use remembrancer_schema::signing::{LedgerKey, PublicKey};
-use remembrancer_schema::{ContentHash, Origin};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OnceCell, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
+use crate::blob_store::BlobStoreError;
 use crate::checkpoint_copy::{CheckpointCopies, CheckpointCopy};
 use crate::data_dir::DataDir;
 use crate::error::LedgerError;
-use crate::incoming::{Outcome, OwnedEvent, SaltedEvent};
+use crate::metrics::LedgerMetrics;
 use crate::reader::Reader;
-use crate::sequencer::{GroupLimits, Request, Retry, Sequencer, Standing, Work};
+use crate::sequencer::{ActsDue, GroupLimits, Request, Retry, Sequencer, Standing};
 use crate::store::{self, Found, LedgerLocation, Store};
 
-use opening::new_identity;
 pub(crate) use opening::{Identity, Opening};
+use opening::{last_received, new_identity};
+pub use options::LedgerOptions;
 
-/// Largest blob, in bytes.
-pub const BLOB_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Why a ledger writes no more whose sequencer ended.
 const ENDED: &str = "its sequencer ended unexpectedly";
 /// Unit in which the queue counts bytes.
 const QUEUE_UNIT: usize = 1024;
-
-/// How a ledger is opened for writing.
-#[derive(Debug, Clone)]
-pub struct LedgerOptions {
-    /// Where it is. Made, with a key, if there is none.
-    pub location: LedgerLocation,
-    /// Name of a new ledger; `remembrancer.local/` and eight digits of the key's fingerprint unless given. For a ledger that
-    /// exists it must be the one that it has.
-    pub origin: Option<Origin>,
-    /// A file outside the data directory that keeps a copy of the newest checkpoint; a ledger that is older than it is
-    /// refused.
-    pub anchor: Option<PathBuf>,
-    /// Most requests that wait for the sequencer.
-    pub queue_requests_max: usize,
-    /// Most bytes of events and blobs that wait for the sequencer.
-    pub queue_bytes_max: usize,
-    /// Events after which one transaction takes no further request.
-    pub group_events_max: usize,
-    /// Bytes after which one transaction takes no further request.
-    pub group_bytes_max: usize,
-}
-
-impl LedgerOptions {
-    /// The defaults for a place.
-    pub fn new(location: impl Into<LedgerLocation>) -> Self {
-        Self {
-            location: location.into(),
-            origin: None,
-            anchor: None,
-            queue_requests_max: 1024,
-            queue_bytes_max: 128 * 1024 * 1024,
-            group_events_max: 4096,
-            group_bytes_max: 8 * 1024 * 1024,
-        }
-    }
-}
 
 /// A ledger opened for writing. Cheap to clone; its clones share one sequencer.
 #[derive(Clone)]
@@ -77,7 +39,10 @@ struct Inner {
     queue_bytes: Arc<Semaphore>,
     queue_bytes_max: usize,
     standing: Arc<Standing>,
+    metrics: LedgerMetrics,
     sequencer: Mutex<Option<JoinHandle<()>>>,
+    blob_inline_bytes_max: usize,
+    blob_store_claimed: OnceCell<()>,
 }
 
 impl std::fmt::Debug for Ledger {
@@ -87,9 +52,46 @@ impl std::fmt::Debug for Ledger {
 }
 
 impl Ledger {
-    /// Opens a ledger for writing, or makes it. Refuses if another process writes to the same file, and if what is stored
-    /// does not have the root that its newest checkpoint signed.
+    /// Opens a ledger for writing, or makes it; that of another workspace than the default one is there already, or this is
+    /// an error. Refuses if another process writes to the same file, and if what is stored does not have the root that its
+    /// newest checkpoint signed.
     pub async fn open(options: LedgerOptions) -> Result<Self, LedgerError> {
+        if options.location.workspace.is_default() {
+            Self::create(options).await
+        } else {
+            // A name with a slip in it is not to become a workspace.
+            Self::open_existing(options).await
+        }
+    }
+
+    /// The same for any workspace that is there and finished.
+    pub(crate) async fn open_existing(options: LedgerOptions) -> Result<Self, LedgerError> {
+        let location = &options.location;
+        let folder = location.folder();
+        DataDir::new(&location.data).refuse_backup()?;
+        let missing = || LedgerError::NoWorkspace {
+            workspace: location.workspace.to_string(),
+            location: location.data.display().to_string(),
+        };
+        if store::find(location).await? == Found::Nothing {
+            // One that lost its database is not one that was never made.
+            folder.refuse_remains(
+                &location.to_string(),
+                &[folder.private_key(), folder.checkpoint_copy()],
+            )?;
+            return Err(missing());
+        }
+        let lock = location.database.is_none().then(|| folder.lock());
+        let lock = lock.transpose()?;
+        let store = store::open(location).await?;
+        if store.connection().await?.identity().await?.is_none() {
+            return Err(missing());
+        }
+        Self::over(store, options, lock).await
+    }
+
+    /// The same for any workspace: makes it if it is not there.
+    pub(crate) async fn create(options: LedgerOptions) -> Result<Self, LedgerError> {
         let (store, lock) = Self::prepare(&options.location).await?;
         Self::over(store, options, lock).await
     }
@@ -99,15 +101,17 @@ impl Ledger {
         location: &LedgerLocation,
     ) -> Result<(Arc<dyn Store>, Option<File>), LedgerError> {
         let folder = location.folder();
+        DataDir::new(&location.data).refuse_backup()?;
         folder.create()?;
         // A database server has its own way to let one write at a time.
         let is_file = location.database.is_none();
         let lock = if is_file { Some(folder.lock()?) } else { None };
         if store::find(location).await? == Found::Nothing {
             // A ledger without its key is never given a new one: that would be a second history under the same name.
-            folder.refuse_remains(&[folder.checkpoint_copy()])?;
+            let place = location.to_string();
+            folder.refuse_remains(&place, &[folder.checkpoint_copy()])?;
             if is_file {
-                folder.refuse_remains(&[folder.private_key()])?;
+                folder.refuse_remains(&place, &[folder.private_key()])?;
             }
             store::migrate(location).await?;
         }
@@ -121,7 +125,7 @@ impl Ledger {
         lock: Option<File>,
     ) -> Result<Self, LedgerError> {
         let folder = options.location.folder();
-        let (key, origin) = identify(&store, &folder, options.origin).await?;
+        let (key, origin) = identify(&store, &options.location, options.origin).await?;
         let beside = CheckpointCopy::new(folder.checkpoint_copy());
         let anchor = options.anchor.map(CheckpointCopy::new);
         let opening = Opening {
@@ -136,6 +140,21 @@ impl Ledger {
         let (writer, edge) = opening.writer().await?;
         tracing::info!(%origin, size = edge.size(), "ledger open");
         let reader = Reader::over(store, options.location).await?;
+        let metrics = options.metrics;
+        if let Some(received) = last_received(&reader, edge.size()).await {
+            metrics.checkpoint(edge.size(), received);
+        }
+        let blob_store_claimed = OnceCell::new();
+        if reader.uses_blob_store().await? {
+            match reader.claim_blob_store().await {
+                Ok(()) => blob_store_claimed.set(()).unwrap_or_default(),
+                // Everything but large blobs can be recorded meanwhile.
+                Err(LedgerError::BlobStore(error @ BlobStoreError::Unavailable { .. })) => {
+                    tracing::warn!(%error, "large blobs cannot be stored yet");
+                }
+                Err(error) => return Err(error),
+            }
+        }
         let mut copies = CheckpointCopies::new(beside, anchor);
         if let Some(note) = reader.checkpoint().await? {
             copies.follow(note);
@@ -156,10 +175,14 @@ impl Ledger {
             },
             copies,
             standing: Arc::clone(&standing),
+            metrics: metrics.clone(),
             lock,
             retry: Retry::default(),
+            acts: ActsDue::default(),
         };
-        let task = tokio::spawn(sequencer.run(receiver));
+        // A thread of its own: as a task among those of the requests it would wait its turn at every answer of the database.
+        let runtime = tokio::runtime::Handle::current();
+        let task = tokio::task::spawn_blocking(move || runtime.block_on(sequencer.run(receiver)));
         let units = units(options.queue_bytes_max).min(Semaphore::MAX_PERMITS);
         Ok(Self(Arc::new(Inner {
             reader,
@@ -168,7 +191,10 @@ impl Ledger {
             queue_bytes: Arc::new(Semaphore::new(units)),
             queue_bytes_max: units,
             standing,
+            metrics,
             sequencer: Mutex::new(Some(task)),
+            blob_inline_bytes_max: options.blob_inline_bytes_max,
+            blob_store_claimed,
         })))
     }
 
@@ -200,106 +226,9 @@ impl Ledger {
         }
     }
 
-    /// Appends events, in order, and waits until they are durable. Waits for room if the queue is full. One outcome per
-    /// event: one that is rejected does not keep the others out.
-    pub async fn append(&self, events: Vec<OwnedEvent>) -> Result<Vec<Outcome>, LedgerError> {
-        self.submit_events(events, true).await
-    }
-
-    /// The same, but answers [`LedgerError::Busy`] instead of waiting for room in the queue.
-    pub async fn try_append(&self, events: Vec<OwnedEvent>) -> Result<Vec<Outcome>, LedgerError> {
-        self.submit_events(events, false).await
-    }
-
-    async fn submit_events(
-        &self,
-        events: Vec<OwnedEvent>,
-        waits: bool,
-    ) -> Result<Vec<Outcome>, LedgerError> {
-        if events.is_empty() {
-            return Ok(Vec::new());
-        }
-        let bytes = events
-            .iter()
-            .map(|event| event.data.len() + QUEUE_UNIT)
-            .sum();
-        let events = SaltedEvent::salt_all(events)?;
-        let (reply, answer) = oneshot::channel();
-        self.submit(Work::Append { events, reply }, bytes, waits)
-            .await?;
-        self.wait(answer).await
-    }
-
-    /// Stores a blob and waits until it is durable; false if it is stored already. Waits for room if the queue is full.
-    pub async fn store_blob(&self, bytes: Bytes) -> Result<(ContentHash, bool), LedgerError> {
-        self.submit_blob(bytes, true).await
-    }
-
-    /// The same, but answers [`LedgerError::Busy`] instead of waiting for room in the queue.
-    pub async fn try_store_blob(&self, bytes: Bytes) -> Result<(ContentHash, bool), LedgerError> {
-        self.submit_blob(bytes, false).await
-    }
-
-    async fn submit_blob(
-        &self,
-        bytes: Bytes,
-        waits: bool,
-    ) -> Result<(ContentHash, bool), LedgerError> {
-        let size = bytes.len();
-        if size > BLOB_BYTES_MAX {
-            return Err(LedgerError::BlobTooLarge {
-                bytes: size,
-                max: BLOB_BYTES_MAX,
-            });
-        }
-        let hash = ContentHash::of(&bytes);
-        let (reply, answer) = oneshot::channel();
-        self.submit(Work::StoreBlob { hash, bytes, reply }, size, waits)
-            .await?;
-        Ok((hash, self.wait(answer).await?))
-    }
-
-    async fn submit(&self, work: Work, bytes: usize, waits: bool) -> Result<(), LedgerError> {
-        // One request larger than the whole queue still goes through, alone.
-        let share =
-            u32::try_from(units(bytes).clamp(1, self.0.queue_bytes_max)).unwrap_or(u32::MAX);
-        let semaphore = Arc::clone(&self.0.queue_bytes);
-        let permit = if waits {
-            semaphore
-                .acquire_many_owned(share)
-                .await
-                .map_err(|_| self.stopped_error())?
-        } else {
-            semaphore
-                .try_acquire_many_owned(share)
-                .map_err(|_| LedgerError::Busy)?
-        };
-        let request = Request {
-            work,
-            bytes,
-            permit,
-        };
-        let sender = self.0.queue.lock().ok().and_then(|queue| queue.clone());
-        let sender = sender.ok_or_else(|| self.stopped_error())?;
-        if waits {
-            sender.send(request).await.map_err(|_| self.stopped_error())
-        } else {
-            sender.try_send(request).map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => LedgerError::Busy,
-                mpsc::error::TrySendError::Closed(_) => self.stopped_error(),
-            })
-        }
-    }
-
-    async fn wait<T>(
-        &self,
-        answer: oneshot::Receiver<Result<T, LedgerError>>,
-    ) -> Result<T, LedgerError> {
-        answer.await.map_err(|_| self.stopped_error())?
-    }
-
-    fn stopped_error(&self) -> LedgerError {
-        LedgerError::Stopped(self.stopped().unwrap_or_else(|| ENDED.to_owned()))
+    /// What is counted of it.
+    pub(crate) fn metrics(&self) -> &LedgerMetrics {
+        &self.0.metrics
     }
 
     /// Signs a receipt over entries of this ledger.
@@ -329,12 +258,13 @@ impl Ledger {
 /// The ledger's key and name: read and compared, or made for a ledger that has none yet.
 async fn identify(
     store: &Arc<dyn Store>,
-    folder: &DataDir,
+    location: &LedgerLocation,
     asked: Option<Origin>,
 ) -> Result<(LedgerKey, Origin), LedgerError> {
     let stored = store.connection().await?.identity().await?;
+    let folder = location.folder();
     if stored.is_none() {
-        folder.refuse_remains(&[folder.checkpoint_copy()])?;
+        folder.refuse_remains(&location.to_string(), &[folder.checkpoint_copy()])?;
     }
     let key = folder.key(stored.is_none())?;
     folder.write_public_key(&key)?;
@@ -351,7 +281,7 @@ async fn identify(
             identity.ok_or_else(|| LedgerError::Damaged("the ledger's row is gone".to_owned()))?
         }
     };
-    let origin = Identity::from_row(&identity)?.check(&key, asked.as_ref(), folder)?;
+    let origin = Identity::from_row(&identity)?.check(&key, asked.as_ref(), &folder)?;
     Ok((key, origin))
 }
 
@@ -364,7 +294,9 @@ fn units(bytes: usize) -> usize {
     bytes.div_ceil(QUEUE_UNIT)
 }
 
+mod appending;
 mod opening;
+mod options;
 
 #[cfg(test)]
 mod fault_tests;

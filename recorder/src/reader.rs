@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use remembrancer_schema::signing::PublicKey;
-use remembrancer_schema::{ContentHash, Origin, SessionId};
+use remembrancer_schema::{Origin, SessionId};
 
+use crate::blob_store::{BlobLocation, BlobStore};
 use crate::error::LedgerError;
 use crate::ledger::Identity;
 use crate::session::{Page, SessionSummary};
-use crate::store::{self, Connection, EntryRow, LedgerLocation, PageLimits, Store};
-use crate::token::{self, Principal};
+use crate::store::{self, Administration, Connection, EntryRow, LedgerLocation, PageLimits, Store};
+use crate::token::{KeyGate, Principal};
 
 pub use entry::StoredEntry;
 use paging::{ENTRIES_CURSOR, SESSIONS_CURSOR, cursor, page, parse_cursor};
@@ -29,6 +30,8 @@ struct Inner {
     location: LedgerLocation,
     directory: std::path::PathBuf,
     identity: Identity,
+    blobs: BlobStore,
+    keys: KeyGate,
 }
 
 impl std::fmt::Debug for Reader {
@@ -55,8 +58,11 @@ impl Reader {
             .identity()
             .await?
             .ok_or_else(|| LedgerError::NoLedger(location.to_string()))?;
+        let blobs = BlobStore::connect(BlobLocation::of(&location)?)?;
         Ok(Self(Arc::new(Inner {
+            blobs,
             identity: Identity::from_row(&identity)?,
+            keys: KeyGate::new(Arc::clone(&store), location.workspace.clone())?,
             store,
             directory: location.directory(),
             location,
@@ -89,6 +95,10 @@ impl Reader {
 
     pub(crate) async fn snapshot(&self) -> Result<Box<dyn Connection>, LedgerError> {
         self.0.store.snapshot().await
+    }
+
+    pub(crate) async fn administration(&self) -> Result<Box<dyn Administration>, LedgerError> {
+        self.0.store.administration().await
     }
 
     /// Closes the connections. What is read afterwards fails.
@@ -203,21 +213,14 @@ impl Reader {
         stored(found.rows)
     }
 
-    /// A blob's bytes. They are what hashes to the address, or this is an error.
-    pub async fn blob(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, LedgerError> {
-        let bytes = self.connection().await?.blob(hash).await?;
-        match bytes {
-            Some(bytes) if ContentHash::of(&bytes) != *hash => Err(LedgerError::Damaged(format!(
-                "blob {hash} has other bytes than its address says"
-            ))),
-            bytes => Ok(bytes),
-        }
+    /// Who a bearer key speaks for; `None` for a key that is unknown, wrong, revoked or of another workspace. Its row is read
+    /// each time, so that a revocation holds at once.
+    pub async fn authenticate(&self, token: &str) -> Result<Option<Principal>, LedgerError> {
+        self.0.keys.authenticate(token).await
     }
 
-    /// Who a bearer key speaks for; `None` for a key that is unknown, wrong or revoked. Read from the database each time, so
-    /// that a revocation holds at once.
-    pub async fn authenticate(&self, token: &str) -> Result<Option<Principal>, LedgerError> {
-        token::authenticate(&mut *self.connection().await?, token).await
+    pub(crate) fn keys(&self) -> &KeyGate {
+        &self.0.keys
     }
 
     /// Whether a bearer key with the role `read` or `admin` is this one (constant time). Used by the viewer's login.
@@ -227,8 +230,15 @@ impl Reader {
             .await?
             .is_some_and(|principal| principal.role.may_read()))
     }
+
+    /// Whether the key with an id may still read: it is there, not revoked, and has the role `read` or `admin`.
+    pub async fn is_reading_key(&self, id: &str) -> Result<bool, LedgerError> {
+        let row = self.connection().await?.key(id).await?;
+        row.map_or(Ok(false), |row| row.may_still_read())
+    }
 }
 
+pub(crate) mod blob;
 mod entry;
 mod paging;
 mod proofs;

@@ -15,12 +15,14 @@ use crate::checkpoint_copy::CheckpointCopies;
 use crate::clock;
 use crate::error::LedgerError;
 use crate::group::Group;
-use crate::incoming::{Outcome, SaltedEvent};
 use crate::ledger::Opening;
+use crate::metrics::LedgerMetrics;
 use crate::session::SessionSummary;
 use crate::store::{NewCheckpoint, Writer};
 use crate::tree::Edge;
 
+pub(crate) use acts::ActsDue;
+use deciding::decide;
 use request::{Answer, answer, collect, refuse};
 pub(crate) use request::{Request, Work};
 pub(crate) use standing::Standing;
@@ -30,6 +32,8 @@ const SESSIONS_KEPT_MAX: usize = 10_000;
 /// Time between two attempts to open the ledger again, at first and at most.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LAST: Duration = Duration::from_secs(2);
+/// Longest time that a group may take up to its commit.
+const GROUP_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// How much one group takes.
 #[derive(Debug, Clone, Copy)]
@@ -60,9 +64,11 @@ pub(crate) struct Sequencer {
     pub(crate) limits: GroupLimits,
     pub(crate) copies: CheckpointCopies,
     pub(crate) standing: Arc<Standing>,
+    pub(crate) metrics: LedgerMetrics,
     /// Held as long as this ledger is written, where it is a file.
     pub(crate) lock: Option<File>,
     pub(crate) retry: Retry,
+    pub(crate) acts: ActsDue,
 }
 
 /// When the ledger is opened again.
@@ -95,7 +101,6 @@ impl Sequencer {
                 Ok(first) => first,
                 Err(mpsc::error::TryRecvError::Disconnected) => break,
                 Err(mpsc::error::TryRecvError::Empty) => {
-                    self.copies.write_due(true);
                     match tokio::time::timeout_at(self.next_duty(), queue.recv()).await {
                         Ok(Some(first)) => first,
                         Ok(None) => break,
@@ -108,7 +113,7 @@ impl Sequencer {
             };
             let requests = collect(first, &mut queue, self.limits);
             self.serve(requests).await;
-            self.copies.write_due(false);
+            self.copies.write_due();
         }
         self.copies.write_all();
         if let Some(writer) = self.writer {
@@ -123,14 +128,18 @@ impl Sequencer {
             let reason = error.to_string();
             return refuse(requests, || LedgerError::Stopped(reason.clone()));
         }
+        let begun = Instant::now();
         match self.commit(&requests).await {
             Ok(answers) => {
                 self.standing.resume();
+                let outcomes = answers.iter().flat_map(Answer::outcomes);
+                self.metrics.group_committed(outcomes, begun.elapsed());
                 answer(requests, answers);
             }
             Err(GroupError::NotStored(error)) => {
                 let reason = error.to_string();
                 tracing::warn!(error = reason, "a group was not stored");
+                self.metrics.group_failed(true);
                 self.standing.suspend(&reason);
                 refuse(requests, || LedgerError::NotStored(reason.clone()));
             }
@@ -140,6 +149,7 @@ impl Sequencer {
                     error = reason,
                     "the result of a commit is unknown; the ledger is opened again"
                 );
+                self.metrics.group_failed(false);
                 self.standing.suspend(&reason);
                 refuse(requests, || LedgerError::InDoubt(reason.clone()));
             }
@@ -157,7 +167,7 @@ impl Sequencer {
                 self.standing.reason().unwrap_or_default(),
             ));
         }
-        match self.opening.writer().await {
+        match self.opening.again(&self.edge).await {
             Ok((writer, edge)) => {
                 tracing::info!(size = edge.size(), "ledger open again");
                 self.writer = Some(writer);
@@ -183,14 +193,22 @@ impl Sequencer {
         } else {
             idle
         };
-        self.copies.due().map_or(retry, |due| due.min(retry))
+        let duty = retry.min(self.acts.at());
+        self.copies.due().map_or(duty, |due| due.min(duty))
     }
 
-    /// Writes the copies that are due; and where the last group failed, looks whether writing is possible again, so that
-    /// readiness comes back without somebody trying.
+    /// Writes the copies that are due; takes admin acts that wait; and where the last group failed, looks whether writing is
+    /// possible again, so that readiness comes back without somebody trying.
     async fn do_duties(&mut self) {
-        self.copies.write_due(true);
-        if self.standing.reason().is_none() || self.open_again().await.is_err() {
+        self.copies.write_due();
+        if self.standing.reason().is_none() {
+            if self.acts.is_due() {
+                self.take_acts().await;
+            }
+            return;
+        }
+        self.acts.put_off();
+        if self.open_again().await.is_err() {
             return;
         }
         match self.probe().await {
@@ -202,14 +220,40 @@ impl Sequencer {
         }
     }
 
+    /// A group for the admin acts that wait, if any does.
+    async fn take_acts(&mut self) {
+        let Some(writer) = self.writer.as_mut() else {
+            return self.acts.put_off();
+        };
+        match writer.look_up_acts(1).await {
+            Ok(acts) if acts.is_empty() => self.acts.put_off(),
+            Ok(_) => self.serve(Vec::new()).await,
+            Err(error) => {
+                tracing::warn!(%error, "looking for admin acts; the ledger is opened again");
+                self.acts.put_off();
+                self.writer = None;
+                self.standing.suspend(&error.to_string());
+            }
+        }
+    }
+
     /// An empty group, and a synced write where the ledger's files are.
     async fn probe(&mut self) -> Result<(), LedgerError> {
         let Some(mut writer) = self.writer.take() else {
             return Ok(());
         };
-        writer.begin().await?;
+        let stored = writer.begin().await?;
+        let checked = self
+            .opening
+            .follow(writer.reads(), &self.edge, stored)
+            .await;
         writer.rollback().await?;
         self.writer = Some(writer);
+        checked?;
+        if self.lock.is_none() {
+            // The ledger is not in these files.
+            return Ok(());
+        }
         self.copies.probe()
     }
 
@@ -226,14 +270,18 @@ impl Sequencer {
         // 2. Every request is decided in order, against what is committed and what stands before it in the group, and
         //    written; memory changes in copies. Crash: an unfinished transaction, which the database forgets: nothing is
         //    stored, nothing was acknowledged.
-        let written = async {
+        let writing = async {
             // Another process had its turn: what is remembered here is of an older head.
             if stored != self.edge.size() {
-                self.edge = self.opening.edge(writer.reads(), stored).await?;
+                self.edge = self
+                    .opening
+                    .follow(writer.reads(), &self.edge, stored)
+                    .await?;
                 self.sessions.clear();
             }
+            let acts = self.acts.take(&mut *writer).await?;
             let mut group = Group::new(&self.opening.origin, self.edge.clone(), clock::now());
-            let answers = decide(&mut group, &mut *writer, &self.sessions, requests).await?;
+            let answers = decide(&mut group, &mut *writer, &self.sessions, &acts, requests).await?;
             let (mut rows, edge) = group.finish();
             let has_entries = edge.size() > stored;
             // 3. The checkpoint of the new size, in the same transaction: entries never stand without a signed root, and
@@ -250,18 +298,24 @@ impl Sequencer {
                     note: checkpoint.sign(&self.key),
                 });
             }
-            let is_empty = !has_entries && rows.blobs.is_empty();
+            let is_empty = !has_entries && rows.is_empty();
             if !is_empty {
                 writer.write(stored, &rows).await?;
             }
             Ok((answers, rows, edge, is_empty))
-        }
-        .await;
+        };
+        // A database that gives no answer must not hold up the clients' answers for ever.
+        let written = tokio::time::timeout(GROUP_TIME_MAX, writing)
+            .await
+            .unwrap_or(Err(LedgerError::NoAnswer(GROUP_TIME_MAX.as_secs())));
         let (answers, rows, edge, is_empty) = match written {
             Ok(written) => written,
             Err(error) => {
-                // No commit was asked for, so that nothing is stored, whatever becomes of the connection.
-                if writer.rollback().await.is_ok() {
+                // No commit was asked for, so that nothing is stored, whatever becomes of the connection. Where the database
+                // failed the connection is given up: SQLite opens a file that may not be written for reading alone, says
+                // so only at a write, and would never write through that connection again.
+                let is_usable = !matches!(error, LedgerError::Database(_));
+                if writer.rollback().await.is_ok() && is_usable {
                     self.writer = Some(writer);
                 }
                 return Err(GroupError::NotStored(error));
@@ -290,83 +344,14 @@ impl Sequencer {
 
         // 6. The copies of the checkpoint outside the database follow after the answer. Crash: they are some groups behind.
         if let Some(checkpoint) = rows.checkpoint {
+            self.metrics.checkpoint(checkpoint.size, clock::moment());
             self.copies.follow(checkpoint.note);
         }
         Ok(answers)
     }
 }
 
-/// Decides every request in order and writes the entries that come of it. While the database writes some, the next ones
-/// are decided.
-async fn decide<'a>(
-    group: &mut Group<'a>,
-    writer: &mut dyn Writer,
-    known: &HashMap<SessionId, SessionSummary>,
-    requests: &'a [Request],
-) -> Result<Vec<Answer>, LedgerError> {
-    let events = requests.iter().flat_map(|request| match &request.work {
-        Work::Append { events, .. } => events.as_slice(),
-        Work::StoreBlob { .. } => &[] as &[SaltedEvent],
-    });
-    let uploads = requests.iter().filter_map(|request| match &request.work {
-        Work::StoreBlob { hash, .. } => Some(hash),
-        Work::Append { .. } => None,
-    });
-    group.look_up(writer, known, events, uploads).await?;
-    let at_once = writer.entries_at_once();
-    let mut deciding = Deciding::new(requests);
-    deciding.advance(group, at_once);
-    while group.waiting() > 0 {
-        let entries = group.take_entries();
-        // The first is polled first: its statement is on its way to the database when the second one begins.
-        let (written, ()) = tokio::join!(biased; writer.write_entries(entries), async {
-            deciding.advance(group, at_once);
-        });
-        written?;
-    }
-    Ok(deciding.answers)
-}
-
-/// How far the requests of a group are decided.
-struct Deciding<'a> {
-    rest: &'a [Request],
-    /// Outcomes of the first request of the rest.
-    outcomes: Vec<Outcome>,
-    answers: Vec<Answer>,
-}
-
-impl<'a> Deciding<'a> {
-    fn new(requests: &'a [Request]) -> Self {
-        Self {
-            rest: requests,
-            outcomes: Vec::new(),
-            answers: Vec::with_capacity(requests.len()),
-        }
-    }
-
-    /// Decides on until so many entries wait to be written, or all is decided.
-    fn advance(&mut self, group: &mut Group<'a>, entries: usize) {
-        while let Some((request, behind)) = self.rest.split_first() {
-            match &request.work {
-                Work::Append { events, .. } => {
-                    for event in &events[self.outcomes.len()..] {
-                        if group.waiting() >= entries {
-                            return;
-                        }
-                        self.outcomes.push(group.decide(event));
-                    }
-                    let outcomes = std::mem::take(&mut self.outcomes);
-                    self.answers.push(Answer::Appended(outcomes));
-                }
-                Work::StoreBlob { hash, bytes, .. } => {
-                    let is_new = group.take_blob(hash, bytes);
-                    self.answers.push(Answer::BlobStored(is_new));
-                }
-            }
-            self.rest = behind;
-        }
-    }
-}
-
+mod acts;
+mod deciding;
 mod request;
 mod standing;

@@ -54,6 +54,28 @@ impl Edge {
         Ok(Self { frontier, tiles })
     }
 
+    /// The edge of the first `size` leaves, from this one and the leaves that others appended behind it.
+    pub(crate) async fn follow(
+        &self,
+        connection: &mut dyn Connection,
+        size: u64,
+    ) -> Result<Self, LedgerError> {
+        let mut edge = self.clone();
+        let mut stored_tiles = Vec::new();
+        for leaf in connection.leaves(edge.size(), size).await? {
+            let leaf = TreeHash::try_from(leaf.as_slice())
+                .map_err(|_| LedgerError::Damaged("a leaf hash has not 32 bytes".to_owned()))?;
+            edge.push(leaf, &mut stored_tiles);
+            stored_tiles.clear();
+        }
+        if edge.size() != size {
+            return Err(LedgerError::Damaged(format!(
+                "leaves up to {size} are not all there"
+            )));
+        }
+        Ok(edge)
+    }
+
     pub(crate) fn size(&self) -> u64 {
         self.frontier.size()
     }

@@ -33,7 +33,8 @@ pub(crate) async fn run(args: BundleArgs) -> Result<(), Failure> {
         read.record.events.len(),
         read.summary.sealed,
     );
-    let bytes = bundle_bytes(read, &args.data.data).await?;
+    let folder = read.reader.data_dir().to_owned();
+    let bytes = bundle_bytes(read, &folder).await?;
     write_whole(&args.out, &bytes)?;
     let out = args.out.display();
     let open = if sealed {
@@ -44,7 +45,7 @@ pub(crate) async fn run(args: BundleArgs) -> Result<(), Failure> {
     terminal::say(&format!(
         "{entries} entries of session {session} are in {out} ({} bytes){open}\ncheck it:  remembrancer verify {out} --key {}",
         bytes.len(),
-        args.data.data.join("ledger.pub.pem").display()
+        folder.join("ledger.pub.pem").display()
     ));
     Ok(())
 }

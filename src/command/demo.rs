@@ -1,10 +1,10 @@
 //! `remembrancer demo`
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use remembrancer_recorder::LedgerOptions;
 
+use crate::config::Settings;
 use crate::failure::Failure;
 use crate::service::Service;
 use crate::{demo, terminal};
@@ -17,12 +17,13 @@ pub(crate) struct DemoArgs {
     data: Option<PathBuf>,
     /// Address to listen on; port 0 takes any free port
     #[arg(long, default_value = "127.0.0.1:0")]
-    listen: SocketAddr,
+    listen: String,
 }
 
 pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     let data = fresh_folder(args.data)?;
-    let service = Service::open(LedgerOptions::new(&data), args.listen).await?;
+    let settings = Settings::with_flags(vec![("listen", args.listen)])?;
+    let service = Service::open(LedgerOptions::new(&data), &settings).await?;
     let url = format!("http://{}", service.address);
     let code = service.viewer.logins().issue_code()?;
     let running = tokio::spawn(service.run());

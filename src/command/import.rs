@@ -64,7 +64,7 @@ pub(crate) async fn run(args: ImportArgs) -> Result<(), Failure> {
     let dir = args.dir;
     let import =
         tokio::task::spawn_blocking(move || mission_continuity::read(&dir, &options)).await??;
-    let ledger = Ledger::open(LedgerOptions::new(&args.data.data)).await?;
+    let ledger = Ledger::open(LedgerOptions::new(args.data.location()?)).await?;
     let outcome = append(&ledger, import).await;
     ledger.close().await;
     let report = outcome?;

@@ -1,19 +1,27 @@
 //! The subcommands, one file each: its arguments, whose documentation is its help, and what it does.
 
+mod backup;
 pub(crate) mod bundle;
 mod completions;
+mod config;
 mod demo;
+mod doctor;
 mod export;
 mod findings;
+mod gc;
 mod import;
+mod migrate;
 mod mutations;
 mod presence;
+mod restore;
 mod serve;
 pub(crate) mod session;
 mod sessions;
 mod tokens;
 mod verify;
+mod workspaces;
 
+use crate::config::GlobalArgs;
 use crate::failure::Failure;
 
 /// The subcommands.
@@ -39,17 +47,36 @@ pub(crate) enum Command {
     Verify(verify::VerifyArgs),
     /// Write all sessions and their analysis as Parquet tables
     Export(export::ExportArgs),
+    /// Find blobs that nothing refers to, and remove them if asked to
+    Gc(gc::GcArgs),
     /// Make, list and revoke the keys that clients present
     Tokens(tokens::TokensArgs),
+    /// Look whether everything is fit for recording, and say what to do where it is not
+    Doctor(doctor::DoctorArgs),
+    /// Copy the ledgers of a data folder while a server runs, and verify the copy
+    Backup(backup::BackupArgs),
+    /// Make a data folder from a backup, and verify it
+    Restore(restore::RestoreArgs),
+    /// Bring a ledger that an older version wrote up to date
+    Migrate(migrate::MigrateArgs),
+    /// Make and list workspaces, each with a ledger, an origin and keys of its own
+    Workspaces(workspaces::WorkspacesArgs),
+    /// Print the settings that hold, and where each comes from
+    Config(config::ConfigArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }
 
 impl Command {
     /// Runs the subcommand.
-    pub(crate) async fn run(self) -> Result<(), Failure> {
+    pub(crate) async fn run(self, globals: &GlobalArgs) -> Result<(), Failure> {
+        globals.keep();
+        // A server's file may say how it logs.
+        if !matches!(self, Self::Serve(_)) {
+            globals.start_log()?;
+        }
         match self {
-            Self::Serve(args) => serve::run(args).await,
+            Self::Serve(args) => serve::run(args, globals).await,
             Self::Demo(args) => demo::run(args).await,
             Self::Import(args) => import::run(args).await,
             Self::Sessions(args) => sessions::run(args).await,
@@ -59,7 +86,14 @@ impl Command {
             Self::Bundle(args) => bundle::run(args).await,
             Self::Verify(args) => verify::run(args).await,
             Self::Export(args) => export::run(args).await,
+            Self::Gc(args) => gc::run(args).await,
             Self::Tokens(args) => tokens::run(args).await,
+            Self::Doctor(args) => doctor::run(args, globals).await,
+            Self::Backup(args) => backup::run(args, globals).await,
+            Self::Restore(args) => restore::run(args).await,
+            Self::Migrate(args) => migrate::run(args, globals).await,
+            Self::Workspaces(args) => workspaces::run(args).await,
+            Self::Config(args) => config::run(&args, globals),
             Self::Completions(args) => completions::run(&args),
         }
     }

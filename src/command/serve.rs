@@ -1,58 +1,68 @@
 //! `remembrancer serve`
 
-use std::net::SocketAddr;
-
-use axum::http::Uri;
 use remembrancer_recorder::LedgerOptions;
-use remembrancer_schema::Origin;
 
-use super::session::DataArg;
+use crate::config::{self, GlobalArgs, SettingArgs, Settings};
 use crate::failure::Failure;
 use crate::service::Service;
-use crate::terminal;
+use crate::terminal::{self, LogFormat};
 
 /// Arguments of `serve`.
 #[derive(clap::Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    data: DataArg,
-    /// Address to listen on; port 0 takes any free port
-    #[arg(long, env = "REMEMBRANCER_LISTEN", default_value = "127.0.0.1:7171")]
-    listen: SocketAddr,
-    /// Name of a new ledger, unique in the world by convention: a host and path such as ledger.example.org/agents
-    #[arg(long, env = "REMEMBRANCER_ORIGIN")]
-    origin: Option<Origin>,
-    /// Address under which a proxy publishes the viewer, scheme and host: pages answer to that host, and with https the
-    /// session cookie is marked Secure
-    #[arg(long, env = "REMEMBRANCER_PUBLIC_URL")]
-    public_url: Option<Uri>,
+    settings: SettingArgs,
 }
 
-pub(crate) async fn run(args: ServeArgs) -> Result<(), Failure> {
-    let data = args.data.data;
+pub(crate) async fn run(args: ServeArgs, globals: &GlobalArgs) -> Result<(), Failure> {
+    let settings = args.settings.settings(globals)?;
+    terminal::start_log(&settings.log, settings.log_format)?;
     let options = LedgerOptions {
-        origin: args.origin,
-        ..LedgerOptions::new(&data)
+        origin: settings.origin.clone(),
+        anchor: settings.anchor.clone(),
+        ..LedgerOptions::new(settings.location()?)
     };
-    let mut service = Service::open(options, args.listen).await?;
-    if let Some(public) = &args.public_url {
+    let mut service = Service::open(options, &settings).await?;
+    if let Some(public) = &settings.public_url {
         service = service.published_at(public)?;
     }
     let url = format!("http://{}", service.address);
     terminal::print(&format!("{url}\n"))?;
-    let folder = data.display();
+    tell(&settings, &service, &url)?;
+    service.run().await
+}
+
+/// Says what holds and what to do next: to people in words, to whoever reads the log as JSON in its form.
+fn tell(settings: &Settings, service: &Service, url: &str) -> Result<(), Failure> {
+    let (origin, key) = (service.ledger().origin(), service.ledger().public_key());
+    if settings.log_format == LogFormat::Json {
+        return terminal::say_json(&serde_json::json!({
+            "message": "started",
+            "url": url,
+            "ledger": origin.as_str(),
+            "key": key.fingerprint().to_string(),
+            "workspaces": service.others(),
+            "configuration": config::as_json(settings),
+        }));
+    }
+    let folder = settings.data.display();
     terminal::say(&format!(
-        "ledger {} in {folder}, key {}\n\
+        "configuration:\n{}\n\
+         ledger {origin} in {folder}, key {}\n\
          make a key for an agent:    remembrancer tokens create --role write --name my-agent --data {folder}\n\
          make a key for the viewer:  remembrancer tokens create --role read --name my-name --data {folder}\n\
          then open {url} and log in with the read key; Ctrl-C stops",
-        service.ledger.origin(),
-        service.ledger.public_key().fingerprint(),
+        config::as_toml(settings),
+        key.fingerprint(),
     ));
-    if !args.listen.ip().is_loopback() {
+    let others = service.others();
+    if !others.is_empty() {
+        terminal::say(&format!("other workspaces: {}", others.join(", ")));
+    }
+    if !settings.listen.ip().is_loopback() {
         terminal::say(
             "this address can be reached from other machines: put a TLS proxy before it, keys travel in clear",
         );
     }
-    service.run().await
+    Ok(())
 }

@@ -2,25 +2,79 @@
 
 use std::path::PathBuf;
 
-use remembrancer_recorder::{Reader, SessionSummary};
+use remembrancer_recorder::{LedgerLocation, Reader, SessionSummary, WorkspaceName};
 use remembrancer_replay::{Analysis, SessionRecord};
 
+use crate::config::Settings;
 use crate::failure::Failure;
 use crate::terminal::Format;
 
-/// Folder of the ledger.
+/// Where the ledgers of all workspaces are.
 #[derive(clap::Args)]
-pub(crate) struct DataArg {
-    /// Data folder of the ledger
-    #[arg(long, env = "REMEMBRANCER_DATA", default_value = "remembrancer-data")]
-    pub(crate) data: PathBuf,
+pub(crate) struct PlaceArg {
+    /// Data folder: keys, the copy of the newest checkpoint, and the ledger unless --database names another place
+    #[arg(long, env = "REMEMBRANCER_DATA", default_value = DATA_DEFAULT)]
+    data: PathBuf,
+    /// PostgreSQL database of the ledger, by an address that begins with `postgres://`; without it, SQLite in the data folder
+    // Text, so that an address that is refused is not shown: it may hold a password.
+    #[arg(long, env = DATABASE_VARIABLE, hide_env_values = true, value_name = "URL")]
+    database: Option<String>,
 }
 
+impl PlaceArg {
+    /// The place of a workspace.
+    pub(crate) fn of(&self, workspace: WorkspaceName) -> Result<LedgerLocation, Failure> {
+        location(self.data.clone(), self.database.as_deref(), workspace)
+    }
+}
+
+/// Where the ledger of one workspace is.
+#[derive(clap::Args)]
+pub(crate) struct DataArg {
+    #[command(flatten)]
+    place: PlaceArg,
+    /// Workspace of the ledger
+    #[arg(
+        long,
+        env = WORKSPACE_VARIABLE,
+        default_value_t,
+        value_name = "NAME"
+    )]
+    workspace: WorkspaceName,
+}
+
+/// Data folder where none is named.
+pub(crate) const DATA_DEFAULT: &str = "remembrancer-data";
+/// Environment variable of `--database`.
+pub(crate) const DATABASE_VARIABLE: &str = "REMEMBRANCER_DATABASE";
+/// Environment variable of `--workspace`.
+pub(crate) const WORKSPACE_VARIABLE: &str = "REMEMBRANCER_WORKSPACE";
+
 impl DataArg {
+    /// The place that the arguments name.
+    pub(crate) fn location(&self) -> Result<LedgerLocation, Failure> {
+        self.place.of(self.workspace.clone())
+    }
+
     /// Opens the ledger for reading.
     pub(crate) async fn reader(&self) -> Result<Reader, Failure> {
-        Ok(Reader::open(&self.data).await?)
+        Ok(Reader::open(self.location()?).await?)
     }
+}
+
+/// A place by its parts. What they leave open, a configuration file may say: without it, a command would work on another ledger
+/// than the server beside it. An empty address is none, as an environment variable that is set to nothing.
+pub(crate) fn location(
+    data: PathBuf,
+    database: Option<&str>,
+    workspace: WorkspaceName,
+) -> Result<LedgerLocation, Failure> {
+    let data = data
+        .into_os_string()
+        .into_string()
+        .map_err(|data| Failure::new(format!("--data {}: not UTF-8", data.display())))?;
+    let settings = Settings::of_place(&data, database)?;
+    Ok(settings.location()?.workspace(workspace))
 }
 
 /// One session, by name.

@@ -60,7 +60,7 @@ pub(crate) async fn run(args: TokensArgs) -> Result<(), Failure> {
         TokensAction::Create(args) => create(args).await,
         TokensAction::List(args) => list(args).await,
         TokensAction::Revoke(args) => {
-            let revoked = revoke_token(&args.data.data, &args.id).await?;
+            let revoked = revoke_token(args.data.location()?, &args.id).await?;
             terminal::say(&format!(
                 "the {} key {} of {} is revoked",
                 revoked.role,
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: TokensArgs) -> Result<(), Failure> {
 }
 
 async fn create(args: CreateArgs) -> Result<(), Failure> {
-    let key = create_token(&args.data.data, args.role, &args.name).await?;
+    let key = create_token(args.data.location()?, args.role, &args.name).await?;
     match args.format {
         Format::Json => terminal::print_json(
             &serde_json::json!({ "id": key.id, "role": args.role, "token": key.token }),
@@ -87,7 +87,7 @@ async fn create(args: CreateArgs) -> Result<(), Failure> {
 }
 
 async fn list(args: ListArgs) -> Result<(), Failure> {
-    let keys = list_tokens(&args.data.data).await?;
+    let keys = list_tokens(args.data.location()?).await?;
     match args.format {
         Format::Json => terminal::print_json(&keys),
         Format::Text if keys.is_empty() => {

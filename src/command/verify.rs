@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use owo_colors::{OwoColorize as _, Style};
-use remembrancer_recorder::{LedgerVerdict, Reader, verify_ledger};
+use remembrancer_recorder::{
+    LedgerLocation, LedgerVerdict, Reader, WorkspaceName, list_workspaces, verify_ledger,
+};
 use remembrancer_replay::Analysis;
 use remembrancer_replay::bundle::{
     self, BUNDLE_BYTES_MAX, KeyStanding, ReportFacts, Verdict, Verification,
@@ -11,6 +13,7 @@ use remembrancer_replay::bundle::{
 use remembrancer_schema::signing::PublicKey;
 use serde::Serialize;
 
+use super::session::{DATA_DEFAULT, DATABASE_VARIABLE, WORKSPACE_VARIABLE, location};
 use crate::failure::Failure;
 use crate::terminal::{self, Format, shown};
 
@@ -20,12 +23,21 @@ const FAULTS_SHOWN: usize = 20;
 /// Arguments of `verify`.
 #[derive(clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// Bundle to verify; for a whole ledger give --data instead
-    #[arg(required_unless_present = "data", conflicts_with = "data")]
+    /// Bundle to verify; for a whole ledger give --data or --database instead
+    #[arg(required_unless_present_any = ["data", "database"], conflicts_with_all = ["data", "database", "workspace", "all_workspaces"])]
     file: Option<PathBuf>,
     /// Ledger to verify whole, by its data folder
     #[arg(long)]
     data: Option<PathBuf>,
+    /// PostgreSQL database of the ledger to verify, if it is not in the data folder [env: `REMEMBRANCER_DATABASE`]
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// Workspace of the ledger [env: `REMEMBRANCER_WORKSPACE`]
+    #[arg(long, value_name = "NAME")]
+    workspace: Option<WorkspaceName>,
+    /// Verify the ledgers of all workspaces, one after the other
+    #[arg(long, conflicts_with_all = ["workspace", "key"])]
+    all_workspaces: bool,
     /// The ledger's public key as you know it from elsewhere (PEM); without it a bundle's own key is not confirmed
     #[arg(long)]
     key: Option<PathBuf>,
@@ -36,9 +48,51 @@ pub(crate) struct VerifyArgs {
 
 pub(crate) async fn run(args: VerifyArgs) -> Result<(), Failure> {
     let key = args.key.as_deref().map(read_key).transpose()?;
-    match (args.file, args.data) {
-        (Some(file), _) => verify_file(&file, key.as_ref(), args.format),
-        (None, data) => verify_data(&data.unwrap_or_default(), key.as_ref(), args.format).await,
+    if let Some(file) = args.file {
+        return verify_file(&file, key.as_ref(), args.format);
+    }
+    // The variables name a ledger, and say nothing as long as a file is verified: so they are not clap's here.
+    let variable = |name: &str| std::env::var(name).ok();
+    let workspace = match args.workspace {
+        None if !args.all_workspaces => variable(WORKSPACE_VARIABLE).map(|name| name.parse()),
+        given => given.map(Ok),
+    };
+    let place = location(
+        args.data
+            .or_else(|| variable("REMEMBRANCER_DATA").map(PathBuf::from))
+            .unwrap_or_else(|| DATA_DEFAULT.into()),
+        args.database
+            .or_else(|| variable(DATABASE_VARIABLE))
+            .as_deref(),
+        workspace.transpose()?.unwrap_or_default(),
+    )?;
+    if args.all_workspaces {
+        return verify_all(&place, args.format).await;
+    }
+    verify_data(&place, key.as_ref(), args.format).await
+}
+
+/// Verifies every workspace's ledger, and goes on after one that fails: each is told.
+async fn verify_all(place: &LedgerLocation, format: Format) -> Result<(), Failure> {
+    let (mut has_failed, mut unread) = (false, Vec::new());
+    for one in list_workspaces(place.clone()).await? {
+        match verify_data(&place.workspace(one.name.clone()), None, format).await {
+            Ok(()) => {}
+            Err(Failure::Divergence) => has_failed = true,
+            Err(Failure::Impossible { error, .. }) => {
+                terminal::say_error(&format!("workspace {}: {error:#}", one.name), None);
+                unread.push(one.name.to_string());
+            }
+        }
+    }
+    if has_failed {
+        Err(Failure::Divergence)
+    } else if unread.is_empty() {
+        Ok(())
+    } else {
+        let names = unread.join(", ");
+        Err(Failure::new(format!("not verified: {names}"))
+            .hint("what keeps each of them from being read is told above"))
     }
 }
 
@@ -134,8 +188,12 @@ fn text(path: &Path, verification: &Verification) -> String {
     text
 }
 
-async fn verify_data(data: &Path, key: Option<&PublicKey>, format: Format) -> Result<(), Failure> {
-    let reader = Reader::open(data).await?;
+async fn verify_data(
+    place: &LedgerLocation,
+    key: Option<&PublicKey>,
+    format: Format,
+) -> Result<(), Failure> {
+    let reader = Reader::open(place.clone()).await?;
     let standing = match key {
         None => KeyStanding::NotConfirmed,
         Some(key) if key == reader.public_key() => KeyStanding::Confirmed,
@@ -147,7 +205,7 @@ async fn verify_data(data: &Path, key: Option<&PublicKey>, format: Format) -> Re
     let verification = LedgerVerification::of(&reader, standing, &verdict);
     match format {
         Format::Json => terminal::print_json(&verification)?,
-        Format::Text => terminal::print(&ledger_text(data, &verification))?,
+        Format::Text => terminal::print(&ledger_text(place, &verification))?,
     }
     if verification.verdict == Verdict::Failed {
         Err(Failure::Divergence)
@@ -196,7 +254,7 @@ impl<'a> LedgerVerification<'a> {
     }
 }
 
-fn ledger_text(data: &Path, verification: &LedgerVerification<'_>) -> String {
+fn ledger_text(place: &LedgerLocation, verification: &LedgerVerification<'_>) -> String {
     let (word, style) = match verification.verdict {
         Verdict::Verified => ("verified", Style::new().green().bold()),
         Verdict::KeyNotConfirmed => (
@@ -205,7 +263,7 @@ fn ledger_text(data: &Path, verification: &LedgerVerification<'_>) -> String {
         ),
         Verdict::Incomplete | Verdict::Failed => ("FAILED", Style::new().red().bold()),
     };
-    let mut text = format!("{}: {}\n", data.display(), word.style(style));
+    let mut text = format!("{place}: {}\n", word.style(style));
     let mut line =
         |name: &str, value: &str| text.push_str(&format!("  {name:<12} {}\n", shown(value)));
     line("ledger", &verification.origin);

@@ -1,11 +1,23 @@
 //! What the end-to-end tests share: the binary, a running server, and the data that nobody here wrote.
 
+pub(crate) mod audit;
+pub(crate) mod journal;
+pub(crate) mod load;
+mod moto;
+pub(crate) mod mount;
+pub(crate) mod postgres;
+pub(crate) mod process;
+pub(crate) mod random;
 mod server;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+pub(crate) use moto::Moto;
 pub(crate) use server::{Server, problem_slug};
+
+/// The name of every ledger that the crash tests make.
+pub(crate) const ORIGIN: &str = "ledger.example/faults";
 
 /// Runs the program and returns what it printed and its exit code.
 pub(crate) fn remembrancer<I: AsRef<std::ffi::OsStr>>(arguments: &[I]) -> Output {
@@ -28,6 +40,9 @@ pub(crate) fn succeed<I: AsRef<std::ffi::OsStr>>(arguments: &[I]) -> String {
     );
     String::from_utf8(output.stdout).expect("output is UTF-8")
 }
+
+/// The session of the acts of those who run a ledger: making a key begins it.
+pub(crate) const ADMIN_SESSION: &str = "remembrancer.admin";
 
 /// Runs the program with `--format json` and parses what it prints.
 pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {

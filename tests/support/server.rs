@@ -1,5 +1,6 @@
 //! A running server: the real binary on a port of its own, stopped when the test ends.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use super::succeed;
+
+/// Where a server that is started with arguments writes what it says.
+const LOG: &str = "stderr";
 
 /// A server on a fresh or a given data folder.
 pub(crate) struct Server {
@@ -16,7 +20,7 @@ pub(crate) struct Server {
     /// What the program printed: for the demo, an address that logs in once.
     pub(crate) login_url: String,
     pub(crate) data: PathBuf,
-    _folder: Option<tempfile::TempDir>,
+    folder: Option<tempfile::TempDir>,
 }
 
 /// An answer: status, headers that matter, body.
@@ -24,6 +28,7 @@ pub(crate) struct Server {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) content_type: String,
+    pub(crate) retry_after: Option<String>,
     pub(crate) body: String,
 }
 
@@ -58,6 +63,27 @@ impl Server {
         Self::spawn("serve", data)
     }
 
+    /// Starts on a fresh folder with further arguments. What it says goes into a file: see [`Self::log`].
+    pub(crate) fn with(arguments: &[&str]) -> Self {
+        Self::with_environment(arguments, &[])
+    }
+
+    /// The same, with variables besides.
+    pub(crate) fn with_environment(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let log = File::create(folder.path().join(LOG)).expect("the log can be made");
+        let data = folder.path().join("data");
+        let mut server = Self::spawn_with("serve", &data, arguments, environment, log.into());
+        server.folder = Some(folder);
+        server
+    }
+
+    /// What a server that was started with arguments has said on standard error so far.
+    pub(crate) fn log(&self) -> String {
+        let folder = self.folder.as_ref().expect("it has a folder of its own");
+        std::fs::read_to_string(folder.path().join(LOG)).expect("the log is text")
+    }
+
     /// Runs the demo in a fresh folder. What it prints first is the address that logs in once: see [`Self::login_url`].
     pub(crate) fn demo() -> Self {
         Self::in_fresh_folder("demo")
@@ -66,11 +92,21 @@ impl Server {
     fn in_fresh_folder(command: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let mut server = Self::spawn(command, &folder.path().join("data"));
-        server._folder = Some(folder);
+        server.folder = Some(folder);
         server
     }
 
     fn spawn(command: &str, data: &Path) -> Self {
+        Self::spawn_with(command, data, &[], &[], Stdio::inherit())
+    }
+
+    fn spawn_with(
+        command: &str,
+        data: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+        errors: Stdio,
+    ) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_remembrancer"))
             .args([
                 command,
@@ -79,8 +115,10 @@ impl Server {
                 "--data",
                 data.to_str().unwrap(),
             ])
+            .args(arguments)
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(errors)
             .spawn()
             .expect("the program can be started");
         let mut first_line = String::new();
@@ -103,7 +141,7 @@ impl Server {
             url,
             login_url,
             data: data.to_owned(),
-            _folder: None,
+            folder: None,
         }
     }
 
@@ -141,10 +179,11 @@ impl Server {
         let mut response = agent
             .run(request.body(body).unwrap())
             .expect("the server answers");
-        let header = response
-            .headers()
-            .get("content-type")
-            .map(|value| value.to_str().unwrap().to_owned());
+        let header = |name: &str| {
+            let value = response.headers().get(name);
+            value.map(|value| value.to_str().unwrap().to_owned())
+        };
+        let (content_type, retry_after) = (header("content-type"), header("retry-after"));
         let mut text = String::new();
         response
             .body_mut()
@@ -153,7 +192,8 @@ impl Server {
             .expect("the answer is text");
         Answer {
             status: response.status().as_u16(),
-            content_type: header.unwrap_or_default(),
+            content_type: content_type.unwrap_or_default(),
+            retry_after,
             body: text,
         }
     }
@@ -193,6 +233,23 @@ impl Server {
     pub(crate) fn stop_and_keep(mut self, look: impl FnOnce(&Path)) {
         self.end();
         look(&self.data);
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to stop, as an operator would.
+    pub(crate) fn ask_to_stop(&self) {
+        let id = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(asked.is_ok_and(|status| status.success()));
+    }
+
+    /// Waits until it has ended, and returns its exit code.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.child.wait().expect("it can be waited for").code()
     }
 
     fn end(&mut self) {

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use remembrancer_recorder::{LedgerError, Page, SessionSummary};
 use remembrancer_replay::{Analysis, SessionRecord};
@@ -23,6 +24,7 @@ use record::{record, summary};
 
 /// The key that may read the fixture.
 pub(crate) const READ_KEY: &str = "read-key-of-the-fixture";
+const READ_KEY_ID: &str = "id-of-the-key";
 const TURNS: u32 = 14;
 /// Actions that the response to each turn carries.
 const ACTIONS: [usize; TURNS as usize] = [2, 3, 1, 2, 4, 1, 3, 2, 0, 3, 2, 1, 2, 1];
@@ -39,6 +41,8 @@ pub(crate) struct Fixture {
     /// Open to change, so that tests can damage what is stored.
     pub(crate) records: Mutex<HashMap<SessionId, SessionRecord>>,
     analyses: HashMap<SessionId, Analysis>,
+    /// Whether the key was revoked.
+    pub(crate) key_is_revoked: AtomicBool,
 }
 
 impl Fixture {
@@ -83,6 +87,7 @@ impl Fixture {
             sessions,
             records: Mutex::new(records),
             analyses,
+            key_is_revoked: AtomicBool::new(false),
         }
     }
 
@@ -174,8 +179,14 @@ impl Source for Fixture {
         Box::pin(async move { Ok(proof) })
     }
 
-    fn may_read<'a>(&'a self, key: &'a str) -> Answer<'a, bool> {
-        Box::pin(async move { Ok(key == READ_KEY) })
+    fn reading_key<'a>(&'a self, key: &'a str) -> Answer<'a, Option<String>> {
+        Box::pin(async move { Ok((key == READ_KEY).then(|| READ_KEY_ID.to_owned())) })
+    }
+
+    fn is_reading_key<'a>(&'a self, id: &'a str) -> Answer<'a, bool> {
+        Box::pin(
+            async move { Ok(id == READ_KEY_ID && !self.key_is_revoked.load(Ordering::SeqCst)) },
+        )
     }
 
     fn analyse(&self, record: &SessionRecord) -> Analysis {

@@ -56,14 +56,19 @@ pub(crate) async fn host(
     }
 }
 
-/// Sends whoever is not signed in to the sign-in page.
+/// Lets whoever is signed in through, with the ledger that they see, and sends others to the sign-in page.
 pub(crate) async fn signed_in(
     State(state): State<ViewerState>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    if cookie(request.headers()).is_some_and(|secret| state.logins().is_signed_in(secret)) {
-        return next.run(request).await;
+    match state.view(request.headers()).await {
+        Ok(Some(view)) => {
+            request.extensions_mut().insert(view);
+            return next.run(request).await;
+        }
+        Ok(None) => {}
+        Err(error) => return error.into_response(),
     }
     let wanted = request
         .uri()

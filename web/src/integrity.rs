@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use remembrancer_recorder::SessionSummary;
+use remembrancer_recorder::{AnalysisFailed, SessionSummary};
 use remembrancer_replay::SessionRecord;
 use remembrancer_replay::verify::{ChainVerifier, Fault, verify_session};
 use remembrancer_schema::checkpoint::Checkpoint;
@@ -115,10 +115,11 @@ pub(crate) async fn check(
     let (mut steps, close) =
         tokio::task::spawn_blocking(move || recompute(&for_chain.0, &for_chain.1, &origin))
             .await
-            .map_err(|error| SourceError::Analysis {
+            .map_err(|error| AnalysisFailed {
                 session: summary.id.clone(),
                 reason: error.to_string(),
-            })?;
+            })
+            .map_err(SourceError::from)?;
     let (signed, checkpoint) = signature(source, note.as_deref());
     steps.push(signed);
     if let Some(checkpoint) = checkpoint {

@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 
-mod analyses;
 mod assets;
 mod error;
 mod guard;
 mod integrity;
+mod ledgers;
 mod links;
 mod login;
 mod mark;
@@ -21,9 +21,7 @@ mod state;
 mod text;
 mod timeline;
 mod verdict;
-mod weight;
 
-pub use analyses::Analyses;
 pub use login::{Logins, NoRandomness};
 pub use report::render_report;
 pub use router::router;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use remembrancer_recorder::WorkspaceName;
 use remembrancer_schema::hash::sha256;
 use subtle::ConstantTimeEq as _;
 
@@ -25,23 +26,32 @@ const FAILURES_WINDOW: Duration = Duration::from_secs(60);
 #[error("the operating system gave no random bytes: {0}")]
 pub struct NoRandomness(String);
 
+/// Whose sign-in it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SignIn {
+    /// The workspace whose ledger is seen.
+    pub(crate) workspace: WorkspaceName,
+    /// Id of the key; none where a one-time code signed in.
+    pub(crate) key: Option<String>,
+}
+
 /// Sign-ins, one-time codes and failed attempts, in memory. Secrets are held as SHA-256 of their 256 random bits.
 #[derive(Default)]
 pub struct Logins {
-    sign_ins: Mutex<Secrets>,
-    codes: Mutex<Secrets>,
+    sign_ins: Mutex<Secrets<SignIn>>,
+    codes: Mutex<Secrets<()>>,
     wrong_keys: Failures,
     /// Apart from the keys: anybody can follow links to wrong codes, and that must not shut the door for keys.
     wrong_codes: Failures,
 }
 
 impl Logins {
-    /// Draws a code that signs one person in once, within ten minutes, at `/login/{code}`.
+    /// Draws a code that signs one person in once, within ten minutes, at `/login/{code}`, to the default workspace.
     pub fn issue_code(&self) -> Result<String, NoRandomness> {
         self.codes
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .issue(CODE_TTL, CODES_MAX)
+            .issue((), CODE_TTL, CODES_MAX)
     }
 
     /// Consumes a one-time code. Returns whether it was valid.
@@ -53,19 +63,20 @@ impl Logins {
     }
 
     /// Starts a sign-in and returns its secret.
-    pub(crate) fn sign_in(&self) -> Result<String, NoRandomness> {
+    pub(crate) fn sign_in(&self, sign_in: SignIn) -> Result<String, NoRandomness> {
         self.sign_ins
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .issue(SIGN_IN_TTL, SIGN_INS_MAX)
+            .issue(sign_in, SIGN_IN_TTL, SIGN_INS_MAX)
     }
 
-    /// Whether a secret belongs to a sign-in.
-    pub(crate) fn is_signed_in(&self, secret: &str) -> bool {
+    /// The sign-in that a secret belongs to.
+    pub(crate) fn signed_in(&self, secret: &str) -> Option<SignIn> {
         self.sign_ins
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .holds(secret)
+            .get(secret)
+            .cloned()
     }
 
     /// Ends a sign-in.
@@ -119,19 +130,24 @@ impl Failures {
     }
 }
 
-/// Hashes of secrets, each with the moment at which it ends.
-#[derive(Default)]
-struct Secrets(HashMap<[u8; 32], Instant>);
+/// Hashes of secrets, each with what it stands for and the moment at which it ends.
+struct Secrets<T>(HashMap<[u8; 32], (T, Instant)>);
 
-impl Secrets {
-    fn issue(&mut self, ttl: Duration, count_max: usize) -> Result<String, NoRandomness> {
+impl<T> Default for Secrets<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T> Secrets<T> {
+    fn issue(&mut self, value: T, ttl: Duration, count_max: usize) -> Result<String, NoRandomness> {
         let now = Instant::now();
-        self.0.retain(|_, ends| *ends > now);
+        self.0.retain(|_, (_, ends)| *ends > now);
         while self.0.len() >= count_max {
             let oldest = self
                 .0
                 .iter()
-                .min_by_key(|(_, ends)| **ends)
+                .min_by_key(|(_, (_, ends))| *ends)
                 .map(|(hash, _)| *hash);
             let Some(oldest) = oldest else { break };
             self.0.remove(&oldest);
@@ -139,20 +155,21 @@ impl Secrets {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(|error| NoRandomness(error.to_string()))?;
         let secret = hex::encode(secret);
-        self.0.insert(sha256(secret.as_bytes()), now + ttl);
+        self.0.insert(sha256(secret.as_bytes()), (value, now + ttl));
         Ok(secret)
     }
 
-    fn holds(&self, secret: &str) -> bool {
+    fn get(&self, secret: &str) -> Option<&T> {
         let hash = sha256(secret.as_bytes());
         let now = Instant::now();
-        self.0.iter().fold(false, |found, (held, ends)| {
-            found | (bool::from(held.ct_eq(&hash)) & (*ends > now))
+        self.0.iter().fold(None, |found, (held, (value, ends))| {
+            let is_it = bool::from(held.ct_eq(&hash)) & (*ends > now);
+            if is_it { Some(value) } else { found }
         })
     }
 
     fn remove(&mut self, secret: &str) -> bool {
-        let held = self.holds(secret);
+        let held = self.get(secret).is_some();
         self.0.remove(&sha256(secret.as_bytes()));
         held
     }
@@ -175,20 +192,26 @@ mod tests {
     #[test]
     fn a_sign_in_ends_with_its_sign_out_and_its_time() {
         let logins = Logins::default();
-        let secret = logins.sign_in().expect("random bytes");
-        assert!(logins.is_signed_in(&secret));
+        let sign_in = SignIn {
+            workspace: "acme".parse().expect("a name"),
+            key: Some("id".to_owned()),
+        };
+        let secret = logins.sign_in(sign_in.clone()).expect("random bytes");
+        let other = logins.sign_in(SignIn::default()).expect("random bytes");
+        assert_eq!(logins.signed_in(&secret), Some(sign_in));
         logins.sign_out(&secret);
-        assert!(!logins.is_signed_in(&secret));
+        assert_eq!(logins.signed_in(&secret), None);
+        assert_eq!(logins.signed_in(&other), Some(SignIn::default()));
         let mut secrets = Secrets::default();
-        let ended = secrets.issue(Duration::ZERO, 4).expect("random bytes");
-        assert!(!secrets.holds(&ended));
+        let ended = secrets.issue((), Duration::ZERO, 4).expect("random bytes");
+        assert!(secrets.get(&ended).is_none());
     }
 
     #[test]
     fn secrets_are_bounded() {
         let mut secrets = Secrets::default();
         for _ in 0..5 {
-            secrets.issue(SIGN_IN_TTL, 3).expect("random bytes");
+            secrets.issue((), SIGN_IN_TTL, 3).expect("random bytes");
         }
         assert_eq!(secrets.0.len(), 3);
     }

@@ -8,7 +8,7 @@ use remembrancer_replay::Analysis;
 
 use crate::assets;
 use crate::markup::Markup;
-use crate::state::{Session, ViewerState};
+use crate::state::{Session, View};
 use crate::text::{LINE_CHARS_MAX, line, plain};
 
 /// A page to be rendered.
@@ -38,6 +38,8 @@ pub(crate) struct Shell {
     pub(crate) icon: String,
     /// The ledger's name; absent where no ledger may be shown.
     pub(crate) origin: Option<String>,
+    /// The workspace that the ledger is of, unless it is the default one.
+    pub(crate) workspace: Option<String>,
     pub(crate) fingerprint: String,
     pub(crate) version: &'static str,
 }
@@ -49,16 +51,19 @@ impl Shell {
             stylesheet: assets::stylesheet_url(),
             icon: assets::icon_url(),
             origin: None,
+            workspace: None,
             fingerprint: String::new(),
             version: env!("CARGO_PKG_VERSION"),
         }
     }
 
     /// For those who are signed in.
-    pub(crate) fn of(state: &ViewerState) -> Self {
+    pub(crate) fn of(view: &View) -> Self {
+        let workspace = view.source.workspace();
         Self {
-            origin: Some(state.source.origin().to_string()),
-            fingerprint: state.source.public_key().fingerprint()[..16].to_owned(),
+            origin: Some(view.source.origin().to_string()),
+            workspace: (!workspace.is_default()).then(|| workspace.to_string()),
+            fingerprint: view.source.public_key().fingerprint()[..16].to_owned(),
             ..Self::bare()
         }
     }

@@ -3,7 +3,11 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use remembrancer_recorder::{LedgerError, Page, Reader, SessionSummary};
+use std::sync::LazyLock;
+
+use remembrancer_recorder::{
+    AnalysisFailed, LedgerError, Page, Reader, SessionSummary, WorkspaceName,
+};
 use remembrancer_replay::{Analysis, SessionRecord};
 use remembrancer_schema::signing::PublicKey;
 use remembrancer_schema::{Origin, SessionId, TreeHash};
@@ -23,13 +27,8 @@ pub enum SourceError {
     #[error("the ledger could not be read: {0}")]
     Ledger(#[from] LedgerError),
     /// The analysis did not finish.
-    #[error("the analysis of session {session} did not finish: {reason}")]
-    Analysis {
-        /// The session.
-        session: SessionId,
-        /// Why.
-        reason: String,
-    },
+    #[error(transparent)]
+    Analysis(#[from] AnalysisFailed),
 }
 
 impl SourceError {
@@ -39,7 +38,8 @@ impl SourceError {
             Self::Ledger(error @ (LedgerError::Corrupt { .. } | LedgerError::Damaged(_))) => {
                 Some(plain(&error.to_string(), DAMAGE_CHARS_MAX))
             }
-            Self::Ledger(_) | Self::Analysis { .. } => None,
+            Self::Ledger(error) => error.blob_loss(),
+            Self::Analysis(_) => None,
         }
     }
 }
@@ -70,8 +70,19 @@ pub trait Source: Send + Sync + 'static {
     fn checkpoint(&self) -> Answer<'_, Option<String>>;
     /// Proof that the entry `index` is in the tree of `size` entries.
     fn inclusion_proof(&self, index: u64, size: u64) -> Answer<'_, Vec<TreeHash>>;
-    /// Whether a key may read.
-    fn may_read<'a>(&'a self, key: &'a str) -> Answer<'a, bool>;
+    /// The same up to where its summary was read.
+    fn record_of<'a>(&'a self, summary: &'a SessionSummary) -> Answer<'a, SessionRecord> {
+        self.record(&summary.id)
+    }
+    /// The id of a key that may read; `None` for what is none.
+    fn reading_key<'a>(&'a self, key: &'a str) -> Answer<'a, Option<String>>;
+    /// Whether the key with an id may still read.
+    fn is_reading_key<'a>(&'a self, id: &'a str) -> Answer<'a, bool>;
+    /// The workspace whose ledger this is.
+    fn workspace(&self) -> &WorkspaceName {
+        static DEFAULT: LazyLock<WorkspaceName> = LazyLock::new(WorkspaceName::default);
+        &DEFAULT
+    }
     /// What the auditor says of a record. Blocks; called off the async threads.
     fn analyse(&self, record: &SessionRecord) -> Analysis {
         remembrancer_replay::analyse(record)
@@ -127,7 +138,23 @@ impl Source for Reader {
         Box::pin(async move { Ok(Reader::inclusion_proof(self, index, size).await?) })
     }
 
-    fn may_read<'a>(&'a self, key: &'a str) -> Answer<'a, bool> {
-        Box::pin(async move { Ok(Reader::may_read(self, key).await?) })
+    fn record_of<'a>(&'a self, summary: &'a SessionSummary) -> Answer<'a, SessionRecord> {
+        Box::pin(async move { Ok(Reader::record_of(self, summary).await?) })
+    }
+
+    fn reading_key<'a>(&'a self, key: &'a str) -> Answer<'a, Option<String>> {
+        Box::pin(async move {
+            let principal = self.authenticate(key).await?;
+            let reading = principal.filter(|principal| principal.role.may_read());
+            Ok(reading.map(|principal| principal.id))
+        })
+    }
+
+    fn is_reading_key<'a>(&'a self, id: &'a str) -> Answer<'a, bool> {
+        Box::pin(async move { Ok(Reader::is_reading_key(self, id).await?) })
+    }
+
+    fn workspace(&self) -> &WorkspaceName {
+        &self.location().workspace
     }
 }

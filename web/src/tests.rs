@@ -2,7 +2,9 @@
 
 mod access;
 mod damage;
+mod listing;
 mod pages;
+mod workspaces;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -2,17 +2,19 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use remembrancer_schema::ContentHash;
 use serde::Serialize;
 
+use super::access::Caller;
 use super::body;
 use super::immutable;
 use super::path::Named;
 use super::problem::{Problem, Slug};
 use super::state::ApiState;
+use super::workspace::Workspace;
 
 /// A blob that is stored.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -39,12 +41,15 @@ fn parse_hash(text: &str) -> Result<ContentHash, Problem> {
         (status = 201, description = "Stored", body = BlobAnswer),
         (status = 200, description = "Stored already", body = BlobAnswer),
         (status = 422, description = "The bytes have another hash", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The store of large blobs does not answer", body = Problem, content_type = "application/problem+json"),
     ),
     security(("key" = []))
 )]
 pub(crate) async fn put(
     State(state): State<ApiState>,
+    workspace: Workspace,
     Named(hash): Named,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -66,7 +71,10 @@ pub(crate) async fn put(
             format!("the {size} bytes sent have the BLAKE3 hash {found}; nothing was stored"),
         ));
     }
-    let (hash, is_new) = state.ledger.try_store_blob(bytes).await?;
+    let (hash, is_new) = workspace
+        .ledger()
+        .try_store_blob_with(bytes, caller.id)
+        .await?;
     drop(place);
     let status = if is_new {
         StatusCode::CREATED
@@ -82,17 +90,20 @@ pub(crate) async fn put(
     responses(
         (status = 200, description = "The bytes", body = Vec<u8>, content_type = "application/octet-stream"),
         (status = 404, description = "Not stored", body = Problem, content_type = "application/problem+json"),
+        (status = 410, description = "Stored once, but its bytes are missing", body = Problem, content_type = "application/problem+json"),
+        (status = 500, description = "Its bytes are not what was stored", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The store of large blobs does not answer", body = Problem, content_type = "application/problem+json"),
     ),
     security(("key" = []))
 )]
 pub(crate) async fn get(
-    State(state): State<ApiState>,
+    workspace: Workspace,
     Named(hash): Named,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let hash = parse_hash(&hash)?;
     let bytes =
-        state.reader().blob(&hash).await?.ok_or_else(|| {
+        workspace.reader().blob(&hash).await?.ok_or_else(|| {
             Problem::new(Slug::NotFound, format!("blob {hash} is not stored here"))
         })?;
     // Recorded text is hostile: it is handed out as bytes to be saved, never as a page to be shown.

@@ -83,6 +83,9 @@ pub(crate) async fn read(
             )
         })?;
     let reading = async {
+        if encoding == Encoding::Identity {
+            return collected(body, bytes_max).await;
+        }
         let mut bytes = Vec::new();
         unpacked(encoding, body)
             .take(bytes_max as u64 + 1)
@@ -114,6 +117,21 @@ pub(crate) async fn read(
         bytes: Bytes::from(bytes),
         place: Arc::new(place),
     })
+}
+
+/// A body that is not packed, read until it ends or has too much. Room is made once for what it announces, which is no more
+/// than a body may have.
+async fn collected(body: Body, bytes_max: usize) -> std::io::Result<Vec<u8>> {
+    let announced = body.size_hint().lower();
+    let mut bytes = Vec::with_capacity(usize::try_from(announced).unwrap_or(0).min(bytes_max));
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.try_next().await.map_err(std::io::Error::other)? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > bytes_max {
+            break;
+        }
+    }
+    Ok(bytes)
 }
 
 fn unpacked(encoding: Encoding, body: Body) -> Pin<Box<dyn AsyncRead + Send>> {

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use bytes::Bytes;
 use remembrancer_schema::receipt::ReceiptLine;
 use remembrancer_schema::{EntryHash, EventId};
@@ -15,10 +15,14 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use super::access::{Caller, KeyWasValid};
 use super::body;
 use super::problem::{Problem, Slug};
-use super::state::{ApiState, Limits};
+use super::state::ApiState;
+use super::workspace::Workspace;
+use crate::error::LedgerError;
 use crate::incoming::{Outcome, OwnedEvent};
+use crate::limits::Limits;
 
 /// Bodies above this size are cut and parsed where they do not hold up other requests.
 const PARSE_INLINE_BYTES_MAX: usize = 64 * 1024;
@@ -100,6 +104,8 @@ type Checked = Result<OwnedEvent, (Option<EventId>, Problem)>;
 )]
 pub(crate) async fn post(
     State(state): State<ApiState>,
+    workspace: Workspace,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -134,8 +140,21 @@ pub(crate) async fn post(
     } else {
         work()?
     };
-    let (mut results, receipt) = append(&state, checked).await?;
+    let reaches_ledger = checked.iter().any(Result::is_ok);
+    let (results, receipt) = append(&workspace, caller, checked).await?;
     drop(place);
+    let mut response = respond(is_single, results, receipt)?;
+    if reaches_ledger {
+        response.extensions_mut().insert(KeyWasValid);
+    }
+    Ok(response)
+}
+
+fn respond(
+    is_single: bool,
+    mut results: Vec<EventResult>,
+    receipt: Option<String>,
+) -> Result<Response, Problem> {
     if !is_single {
         return Ok(Json(BatchAnswer { results, receipt }).into_response());
     }
@@ -281,7 +300,8 @@ fn readable_id(bytes: &[u8]) -> Option<EventId> {
 }
 
 async fn append(
-    state: &ApiState,
+    workspace: &Workspace,
+    caller: Caller,
     checked: Vec<Checked>,
 ) -> Result<(Vec<EventResult>, Option<String>), Problem> {
     let mut names = Vec::with_capacity(checked.len());
@@ -296,13 +316,19 @@ async fn append(
             Err(refused) => Err(refused),
         });
     }
-    let mut outcomes = state.ledger.try_append(good).await?.into_iter();
+    let key = Arc::clone(&caller.id);
+    let appended = workspace.ledger().try_append_with(good, key).await;
+    if matches!(appended, Err(LedgerError::KeyRefused)) {
+        workspace.reader().keys().forget(&caller.id);
+    }
+    let mut outcomes = appended?.into_iter();
     let mut lines = Vec::new();
     let mut results = Vec::with_capacity(names.len());
     for name in names {
         let (id, session) = match name {
             Ok(name) => name,
             Err((id, problem)) => {
+                workspace.ledger().metrics().rejected(problem.kind);
                 results.push(EventResult::Rejected { id, problem });
                 continue;
             }
@@ -345,54 +371,9 @@ async fn append(
             },
         });
     }
-    let receipt = (!lines.is_empty()).then(|| state.ledger.receipt(&lines));
+    let receipt = (!lines.is_empty()).then(|| workspace.ledger().receipt(&lines));
     Ok((results, receipt))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{note_text, started_text};
-
-    #[test]
-    fn a_batch_is_cut_no_further_than_its_limit() {
-        let limits = Limits {
-            batch_events_max: 2,
-            ..Limits::default()
-        };
-        let cut = |text: &str, lines| cut(&Bytes::copy_from_slice(text.as_bytes()), lines, &limits);
-        // What follows the third item is no JSON, and nobody looks at it.
-        let refused = cut("[1,2,3,4,oh no", false).err().expect("too many");
-        assert_eq!(refused.kind, Slug::BatchTooLarge);
-        assert_eq!(
-            cut("1\n2\n3\n", true).err().expect("too many").kind,
-            Slug::BatchTooLarge
-        );
-        for text in ["[1,2,", "[1 2]", "[1,2] 3", "[1,oh no]"] {
-            assert_eq!(
-                cut(text, false).err().expect(text).kind,
-                Slug::NotJson,
-                "{text}"
-            );
-        }
-        let Ok(Batch::Many(events)) = cut(" [ {\"a\":1} , 2 ] ", false) else {
-            panic!("an array is many");
-        };
-        assert_eq!(events, [&b"{\"a\":1}"[..], b"2"]);
-    }
-
-    #[test]
-    fn an_event_does_not_keep_a_body_that_is_mostly_not_its_own() {
-        let padded = format!("{}{}", note_text("s", "1", "x"), " ".repeat(10_000));
-        let dense = note_text("s", "1", &"x".repeat(10_000));
-        for (text, keeps_body) in [(padded, false), (dense, true), (started_text("s"), false)] {
-            let body = Bytes::from(text.into_bytes());
-            let mut checked = vec![check(body.clone()), check(Bytes::from_static(b"{}"))];
-            let whole = body.as_ptr_range();
-            detach(&mut checked, body.len());
-            let event = checked[0].as_ref().expect("an event");
-            assert_eq!(whole.contains(&event.data().as_ptr()), keeps_body);
-            assert!(checked[1].is_err());
-        }
-    }
-}
+mod tests;

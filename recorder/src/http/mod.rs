@@ -1,15 +1,18 @@
 //! The HTTP API that agents post to and auditors read from. Documented in `docs/http-api.md`.
 
 mod access;
-mod analyses;
 mod blobs;
 mod body;
 mod events;
+mod keys;
+mod observe;
 mod path;
 mod problem;
 mod proofs;
+mod rates;
 mod sessions;
 mod state;
+mod workspace;
 
 use std::time::Duration;
 
@@ -17,16 +20,23 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{any, get, post, put};
+use axum::routing::{any, delete, get, post, put};
 use axum::{Json, Router};
 use utoipa::OpenApi as _;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
+pub use observe::{MetricsAccess, observed};
 pub use problem::{Problem, Slug};
-pub use state::{ApiState, BundleMaker, Limits};
+pub use state::{ApiState, BundleMaker};
+
+use crate::limits::Limits;
 
 /// The whole API: `/v1/…` behind bearer keys; health and description without.
 pub fn router(state: ApiState) -> Router {
+    let admin = Router::new()
+        .route("/v1/keys", get(keys::list).post(keys::create))
+        .route("/v1/keys/{id}", delete(keys::revoke))
+        .route_layer(middleware::from_fn(access::require_admin));
     let v1 = Router::new()
         .route("/v1/events", post(events::post))
         .route("/v1/blobs/{hash}", put(blobs::put).get(blobs::get))
@@ -42,6 +52,7 @@ pub fn router(state: ApiState) -> Router {
         .route("/v1/proofs/inclusion", get(proofs::inclusion))
         .route("/v1/proofs/consistency", get(proofs::consistency))
         .route("/v1/limits", get(limits))
+        .merge(admin)
         .method_not_allowed_fallback(method_not_allowed)
         .route("/v1", any(not_found))
         .route("/v1/", any(not_found))
@@ -55,6 +66,7 @@ pub fn router(state: ApiState) -> Router {
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .route("/openapi.json", get(description))
+        .merge(observe::metrics_route(&state))
         .merge(v1)
         .layer(middleware::map_response(secure))
         .with_state(state)
@@ -94,9 +106,13 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         proofs::checkpoint,
         proofs::inclusion,
         proofs::consistency,
+        keys::list,
+        keys::create,
+        keys::revoke,
         limits,
         healthy,
-        ready
+        ready,
+        observe::metrics
     )
 )]
 struct Api;
@@ -121,19 +137,27 @@ async fn healthy() -> &'static str {
 #[utoipa::path(
     get, path = "/readyz", tag = "health",
     responses(
-        (status = 200, description = "The ledger is open and writes", body = String, content_type = "text/plain"),
-        (status = 503, description = "The ledger does not write", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The default workspace's ledger writes; a line for each other one that does not", body = String, content_type = "text/plain"),
+        (status = 503, description = "The default workspace's ledger does not write", body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn ready(State(state): State<ApiState>) -> Result<&'static str, Problem> {
-    if state.ledger.stopped().is_some() {
+async fn ready(State(state): State<ApiState>) -> Result<String, Problem> {
+    let workspaces = &state.workspaces;
+    if workspaces.default_ledger().stopped().is_some() {
         return Err(Problem::new(
             Slug::Unavailable,
-            "the ledger stopped writing; the server's log has the cause, and a restart reads what is stored",
+            "the ledger does not write at the moment; the server's log has the cause, and it begins again by itself",
         ));
     }
-    state.reader().size().await?;
-    Ok("ready\n")
+    workspaces.default_ledger().reader().size().await?;
+    // One that does not write is no reason to send nobody here any more: the others do. Why it does not is in the log alone.
+    let mut answer = "ready\n".to_owned();
+    for other in workspaces.standing() {
+        if other.problem.is_some() {
+            answer.push_str(&format!("workspace {} does not write\n", other.name));
+        }
+    }
+    Ok(answer)
 }
 
 async fn description() -> Json<utoipa::openapi::OpenApi> {

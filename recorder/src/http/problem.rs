@@ -6,6 +6,7 @@ use remembrancer_schema::EventError;
 use remembrancer_schema::ijson::IJsonError;
 use serde::{Serialize, Serializer};
 
+use crate::blob_store::BlobStoreError;
 use crate::error::LedgerError;
 use crate::incoming::Rejection;
 
@@ -53,8 +54,11 @@ slugs! {
     SessionEnded = "session-ended", CONFLICT, "The session has ended";
     SessionAlreadyStarted = "session-already-started", CONFLICT, "The session is already started";
     IdConflict = "id-conflict", CONFLICT, "The id stands for another event";
+    Reserved = "reserved", UNPROCESSABLE_ENTITY, "The recorder alone writes this";
     BlobMissing = "blob-missing", UNPROCESSABLE_ENTITY, "A blob is not stored";
     BlobHashMismatch = "blob-hash-mismatch", UNPROCESSABLE_ENTITY, "The bytes have another hash";
+    BlobLost = "blob-lost", GONE, "The bytes of a recorded blob are missing";
+    BlobDamaged = "blob-damaged", INTERNAL_SERVER_ERROR, "A recorded blob has other bytes than its address says";
     EventTooLarge = "event-too-large", PAYLOAD_TOO_LARGE, "The event is too large";
     BatchTooLarge = "batch-too-large", PAYLOAD_TOO_LARGE, "The batch is too large";
     BlobTooLarge = "blob-too-large", PAYLOAD_TOO_LARGE, "The blob is too large";
@@ -67,8 +71,10 @@ slugs! {
     MethodNotAllowed = "method-not-allowed", METHOD_NOT_ALLOWED, "Method not allowed";
     AmbiguousSession = "ambiguous-session", CONFLICT, "Several sessions have this label";
     Timeout = "timeout", REQUEST_TIMEOUT, "The request took too long";
+    RateLimited = "rate-limited", TOO_MANY_REQUESTS, "Too many requests with this key";
     Busy = "busy", TOO_MANY_REQUESTS, "The ledger cannot keep up";
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "The ledger does not write";
+    TooManyConnections = "too-many-connections", SERVICE_UNAVAILABLE, "Too many connections";
     Internal = "internal", INTERNAL_SERVER_ERROR, "Internal error";
 }
 
@@ -98,6 +104,9 @@ pub struct Problem {
     pub status: u16,
     /// What happened here, and what to do.
     pub detail: String,
+    /// Seconds to wait, where the kind alone does not say how many.
+    #[serde(skip)]
+    pub(crate) retry_after: Option<u64>,
 }
 
 impl Problem {
@@ -108,7 +117,23 @@ impl Problem {
             title: kind.title(),
             status: kind.status().as_u16(),
             detail: detail.into(),
+            retry_after: None,
         }
+    }
+
+    /// Too many requests with a key.
+    pub(crate) fn rate_limited(seconds: u64, detail: impl Into<String>) -> Self {
+        Self {
+            retry_after: Some(seconds),
+            ..Self::new(Slug::RateLimited, detail)
+        }
+    }
+
+    /// A blob that cannot be had. Where it should be stays in the log.
+    fn lost(kind: Slug, error: &LedgerError) -> Self {
+        tracing::error!(%error, "a blob cannot be had");
+        let told = error.blob_loss().unwrap_or_default();
+        Self::new(kind, format!("{told}; the server's log says where"))
     }
 
     /// A problem of ours: logged whole, answered with a fixed text, since the cause may name paths and statements.
@@ -137,7 +162,7 @@ impl IntoResponse for Problem {
                     HeaderValue::from_static("Bearer realm=\"remembrancer\""),
                 );
             }
-            Slug::Busy => {
+            Slug::Busy | Slug::RateLimited | Slug::TooManyConnections => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             Slug::Unavailable => {
@@ -145,6 +170,10 @@ impl IntoResponse for Problem {
             }
             _ => {}
         }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        response.extensions_mut().insert(self.kind);
         response
     }
 }
@@ -171,15 +200,21 @@ impl From<EventError> for Problem {
 
 impl From<Rejection> for Problem {
     fn from(rejection: Rejection) -> Self {
-        let kind = match &rejection {
-            Rejection::UnknownSession(_) => Slug::UnknownSession,
-            Rejection::SessionEnded(_) => Slug::SessionEnded,
-            Rejection::SessionAlreadyStarted(_) => Slug::SessionAlreadyStarted,
-            Rejection::BlobMissing(_) => Slug::BlobMissing,
-            Rejection::IdConflict { .. } => Slug::IdConflict,
-            Rejection::EntryTooLarge(_) => Slug::EventTooLarge,
-        };
-        Self::new(kind, rejection.to_string())
+        Self::new(Slug::from(&rejection), rejection.to_string())
+    }
+}
+
+impl From<&Rejection> for Slug {
+    fn from(rejection: &Rejection) -> Self {
+        match rejection {
+            Rejection::UnknownSession(_) => Self::UnknownSession,
+            Rejection::SessionEnded(_) => Self::SessionEnded,
+            Rejection::SessionAlreadyStarted(_) => Self::SessionAlreadyStarted,
+            Rejection::BlobMissing(_) => Self::BlobMissing,
+            Rejection::IdConflict { .. } => Self::IdConflict,
+            Rejection::Reserved => Self::Reserved,
+            Rejection::EntryTooLarge(_) => Self::EventTooLarge,
+        }
     }
 }
 
@@ -189,8 +224,31 @@ impl From<LedgerError> for Problem {
             LedgerError::NoSession(_) => Slug::NotFound,
             LedgerError::AmbiguousLabel { .. } => Slug::AmbiguousSession,
             LedgerError::BadCursor(_) | LedgerError::OutOfRange { .. } => Slug::InvalidParameter,
-            LedgerError::BlobTooLarge { .. } => Slug::BlobTooLarge,
+            LedgerError::BlobStore(BlobStoreError::TooLarge { .. }) => Slug::BlobTooLarge,
+            LedgerError::BlobMissing { .. } => return Self::lost(Slug::BlobLost, &error),
+            LedgerError::BlobDamaged { .. }
+            | LedgerError::BlobStore(BlobStoreError::Occupied { .. }) => {
+                return Self::lost(Slug::BlobDamaged, &error);
+            }
+            LedgerError::BlobStore(
+                BlobStoreError::Unavailable { .. }
+                | BlobStoreError::NotClaimed { .. }
+                | BlobStoreError::AnotherLedger { .. },
+            ) => {
+                tracing::error!(%error, "the store of blobs does not do its work");
+                return Self::new(
+                    Slug::Unavailable,
+                    "the store of large blobs does not answer at the moment; what was not acknowledged is not stored, try again shortly",
+                );
+            }
+            LedgerError::BlobCondemned(_) => Slug::Unavailable,
             LedgerError::Busy => Slug::Busy,
+            LedgerError::KeyRefused => Slug::Unauthorized,
+            LedgerError::NoToken(_) => Slug::NotFound,
+            LedgerError::TokenName(_) => Slug::InvalidParameter,
+            LedgerError::TooManyAttempts { seconds } => {
+                return Self::rate_limited(*seconds, error.to_string());
+            }
             LedgerError::Database(sqlx::Error::PoolTimedOut) => {
                 return Self::new(
                     Slug::Busy,
@@ -207,8 +265,44 @@ impl From<LedgerError> for Problem {
                     "the ledger does not write at the moment; send again what was not acknowledged",
                 );
             }
+            // The reason was logged when it did not open.
+            LedgerError::WorkspaceUnavailable { .. } => {
+                return Self::new(
+                    Slug::Unavailable,
+                    "this workspace cannot be used at the moment; the server's log has the cause",
+                );
+            }
             _ => return Self::internal(&error),
         };
         Self::new(kind, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_can_try_again_is_told_when() {
+        let text = || "a test's".to_owned();
+        for (error, status, seconds) in [
+            (LedgerError::Busy, 429, "1"),
+            (LedgerError::Database(sqlx::Error::PoolTimedOut), 429, "1"),
+            (LedgerError::NotStored(text()), 503, "10"),
+            (LedgerError::InDoubt(text()), 503, "10"),
+            (LedgerError::Stopped(text()), 503, "10"),
+            (LedgerError::Database(sqlx::Error::PoolClosed), 503, "10"),
+        ] {
+            let shown = error.to_string();
+            let response = Problem::from(error).into_response();
+            assert_eq!(response.status().as_u16(), status, "{shown}");
+            assert_eq!(response.headers()[header::RETRY_AFTER], seconds, "{shown}");
+        }
+        for kind in Slug::ALL {
+            let response = Problem::new(*kind, "").into_response();
+            let is_told = response.headers().contains_key(header::RETRY_AFTER);
+            let can_wait = matches!(kind.status().as_u16(), 429 | 503);
+            assert_eq!(is_told, can_wait, "{}", kind.as_str());
+        }
     }
 }

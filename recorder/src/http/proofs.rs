@@ -1,14 +1,14 @@
 //! `/v1/checkpoint` and `/v1/proofs`: the ledger as a transparency log.
 
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use remembrancer_schema::TreeHash;
 use serde::{Deserialize, Serialize};
 
 use super::problem::{Problem, Slug};
-use super::state::ApiState;
+use super::workspace::Workspace;
 
 /// A proof, in RFC 6962 order.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -47,8 +47,8 @@ pub(crate) struct ConsistencyQuery {
     ),
     security(("key" = []))
 )]
-pub(crate) async fn checkpoint(State(state): State<ApiState>) -> Result<Response, Problem> {
-    let note = state.reader().checkpoint().await?.ok_or_else(|| {
+pub(crate) async fn checkpoint(workspace: Workspace) -> Result<Response, Problem> {
+    let note = workspace.reader().checkpoint().await?.ok_or_else(|| {
         Problem::new(
             Slug::NotFound,
             "the ledger is empty: the first event brings the first checkpoint",
@@ -63,16 +63,16 @@ pub(crate) async fn checkpoint(State(state): State<ApiState>) -> Result<Response
     security(("key" = []))
 )]
 pub(crate) async fn inclusion(
-    State(state): State<ApiState>,
+    workspace: Workspace,
     query: Result<Query<InclusionQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Json<ProofAnswer>, Problem> {
     let Query(query) =
         query.map_err(|error| Problem::new(Slug::InvalidParameter, error.body_text()))?;
-    let proof = state
+    let proof = workspace
         .reader()
         .inclusion_proof(query.index, query.size)
         .await?;
-    let root = state.reader().root(query.size).await?;
+    let root = workspace.reader().root(query.size).await?;
     Ok(Json(ProofAnswer { proof, root }))
 }
 
@@ -82,15 +82,15 @@ pub(crate) async fn inclusion(
     security(("key" = []))
 )]
 pub(crate) async fn consistency(
-    State(state): State<ApiState>,
+    workspace: Workspace,
     query: Result<Query<ConsistencyQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Json<ProofAnswer>, Problem> {
     let Query(query) =
         query.map_err(|error| Problem::new(Slug::InvalidParameter, error.body_text()))?;
-    let proof = state
+    let proof = workspace
         .reader()
         .consistency_proof(query.old, query.new)
         .await?;
-    let root = state.reader().root(query.new).await?;
+    let root = workspace.reader().root(query.new).await?;
     Ok(Json(ProofAnswer { proof, root }))
 }

@@ -13,6 +13,7 @@ use super::immutable;
 use super::path::Named;
 use super::problem::{Problem, Slug};
 use super::state::ApiState;
+use super::workspace::Workspace;
 use crate::error::LedgerError;
 use crate::reader::StoredEntry;
 use crate::session::{Page, SessionSummary};
@@ -94,12 +95,13 @@ type QueryResult<T> = Result<Query<T>, axum::extract::rejection::QueryRejection>
 )]
 pub(crate) async fn list(
     State(state): State<ApiState>,
+    workspace: Workspace,
     page: QueryResult<PageQuery>,
 ) -> Result<Json<Page<SessionSummary>>, Problem> {
     let page = query(page)?;
     let limit = page.limit(&state)?;
     Ok(Json(
-        state
+        workspace
             .reader()
             .sessions(page.after.as_deref(), limit)
             .await?,
@@ -113,10 +115,10 @@ pub(crate) async fn list(
     security(("key" = []))
 )]
 pub(crate) async fn one(
-    State(state): State<ApiState>,
+    workspace: Workspace,
     Named(session): Named,
 ) -> Result<Json<SessionSummary>, Problem> {
-    Ok(Json(state.reader().find_session(&session).await?))
+    Ok(Json(workspace.reader().find_session(&session).await?))
 }
 
 #[utoipa::path(
@@ -127,13 +129,14 @@ pub(crate) async fn one(
 )]
 pub(crate) async fn entries(
     State(state): State<ApiState>,
+    workspace: Workspace,
     Named(session): Named,
     page: QueryResult<PageQuery>,
 ) -> Result<Response, Problem> {
     let page = query(page)?;
     let limit = page.limit(&state)?;
-    let session = state.reader().find_session(&session).await?;
-    let stored = state
+    let session = workspace.reader().find_session(&session).await?;
+    let stored = workspace
         .reader()
         .session_entries(&session, page.after.as_deref(), limit)
         .await?;
@@ -152,12 +155,17 @@ pub(crate) async fn entries(
 /// Answers with a view of a session's analysis; its tag is the session's head, so that an unchanged session costs nothing.
 async fn analysed<T: Serialize>(
     state: &ApiState,
+    workspace: &Workspace,
     name: &str,
     headers: &HeaderMap,
     of: impl FnOnce(&remembrancer_replay::Analysis) -> T,
 ) -> Result<Response, Problem> {
-    let session = state.reader().find_session(name).await?;
-    let analysis = state.analyses.of(state.reader(), &session).await?;
+    let session = workspace.reader().find_session(name).await?;
+    let analysis = state
+        .workspaces
+        .analyses()
+        .of(workspace.reader(), &session)
+        .await?;
     let body = Json(of(&analysis)).into_response();
     Ok(super::tagged(headers, &session.head.to_string(), || body))
 }
@@ -170,10 +178,11 @@ async fn analysed<T: Serialize>(
 )]
 pub(crate) async fn presence(
     State(state): State<ApiState>,
+    workspace: Workspace,
     Named(session): Named,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    analysed(&state, &session, &headers, |analysis| {
+    analysed(&state, &workspace, &session, &headers, |analysis| {
         serde_json::to_value(view::presence(analysis)).ok()
     })
     .await
@@ -187,10 +196,11 @@ pub(crate) async fn presence(
 )]
 pub(crate) async fn mutations(
     State(state): State<ApiState>,
+    workspace: Workspace,
     Named(session): Named,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    analysed(&state, &session, &headers, |analysis| {
+    analysed(&state, &workspace, &session, &headers, |analysis| {
         serde_json::to_value(view::mutations(analysis)).ok()
     })
     .await
@@ -204,10 +214,11 @@ pub(crate) async fn mutations(
 )]
 pub(crate) async fn findings(
     State(state): State<ApiState>,
+    workspace: Workspace,
     Named(session): Named,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    analysed(&state, &session, &headers, |analysis| {
+    analysed(&state, &workspace, &session, &headers, |analysis| {
         serde_json::to_value(view::findings(analysis)).ok()
     })
     .await
@@ -221,17 +232,21 @@ pub(crate) async fn findings(
 )]
 pub(crate) async fn bundle(
     State(state): State<ApiState>,
+    workspace: Workspace,
     Named(session): Named,
 ) -> Result<Response, Problem> {
-    let session = state.reader().find_session(&session).await?;
+    let session = workspace.reader().find_session(&session).await?;
     let maker = state
         .bundles
         .as_ref()
         .ok_or_else(|| Problem::new(Slug::NotFound, "this server makes no bundles"))?;
     let name = format!("attachment; filename=\"{}.rmb\"", session.id);
-    let bytes = maker(state.reader().clone(), session)
+    let bytes = maker(workspace.reader().clone(), session)
         .await
-        .map_err(|error| Problem::internal(&error))?;
+        .map_err(|error| match error.downcast::<LedgerError>() {
+            Ok(error) => Problem::from(*error),
+            Err(error) => Problem::internal(&error),
+        })?;
     Ok((
         [
             (header::CONTENT_TYPE, "application/zip".to_owned()),
@@ -249,14 +264,14 @@ pub(crate) async fn bundle(
     security(("key" = []))
 )]
 pub(crate) async fn entry(
-    State(state): State<ApiState>,
+    workspace: Workspace,
     Named(index): Named,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let index: u64 = index
         .parse()
         .map_err(|_| Problem::new(Slug::InvalidParameter, "an index is a number from 0"))?;
-    let stored = state
+    let stored = workspace
         .reader()
         .entries_from(index, 1)
         .await?

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::store::faulty::{Fault, FaultyStore, Plan, Step};
 use crate::store::{self, LedgerLocation};
-use crate::testing::{note, started};
+use crate::testing::{TestLedger, note, started, tamper};
 use crate::{Ledger, LedgerError, LedgerOptions, Outcome, Reader, verify_ledger};
 
 /// What a caller is told.
@@ -218,4 +218,36 @@ async fn a_checkpoint_copy_that_cannot_be_written_does_not_deny_what_is_stored()
             .expect("checks")
             .is_sound()
     );
+}
+
+#[tokio::test]
+async fn a_ledger_that_went_back_while_it_was_in_doubt_is_not_gone_on_with() {
+    let test = TestLedger::new().await;
+    test.record_notes("a", 3).await;
+    test.plan.add(Step::Commit, Fault::NotDone);
+    test.ledger
+        .append(vec![note("a", "doubtful", "x")])
+        .await
+        .expect_err("a fault was planned");
+    // An older state, sound in itself, takes the place of the newest: only the process itself knows better.
+    tamper(
+        &test,
+        "DELETE FROM checkpoints; DELETE FROM payloads; DELETE FROM entries;",
+    )
+    .await;
+    for copy in std::fs::read_dir(test.path()).expect("lists") {
+        let path = copy.expect("lists").path();
+        if path.to_string_lossy().contains("ledger.checkpoint") {
+            std::fs::remove_file(path).expect("removes");
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let error = test
+        .ledger
+        .append(vec![started("b")])
+        .await
+        .expect_err("it went back");
+    assert!(error.to_string().contains("older copy"), "{error}");
+    assert_eq!(test.ledger.reader().size().await.expect("reads"), 0);
+    assert!(test.ledger.stopped().is_some());
 }

@@ -1,17 +1,23 @@
 //! What opening a ledger for writing checks first: whose it is, and that its entries have the root that was signed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use remembrancer_schema::Origin;
+use jiff::Timestamp;
 use remembrancer_schema::checkpoint::Checkpoint;
 use remembrancer_schema::signing::{LedgerKey, PublicKey};
+use remembrancer_schema::{Entry, Origin};
 
 use crate::checkpoint_copy::CheckpointCopy;
 use crate::clock;
 use crate::data_dir::DataDir;
 use crate::error::LedgerError;
+use crate::reader::Reader;
 use crate::store::{Connection, IdentityRow, Store, Writer};
-use crate::tree::Edge;
+use crate::tree::{self, Edge};
+
+/// Entries of others that are followed leaf by leaf; the edge of more is read anew, from tiles.
+const FOLLOWED_ENTRIES_MAX: u64 = 16_384;
 
 /// Name and key of a ledger, as its database says.
 pub(crate) struct Identity {
@@ -72,6 +78,16 @@ pub(super) fn new_identity(
     })
 }
 
+/// Longest time that opening again may take. A database that does not answer must not hold up the answers to clients for ever.
+const OPENING_TIME_MAX: Duration = Duration::from_secs(60);
+
+fn went_back(known: &Edge, size: u64) -> LedgerError {
+    LedgerError::Damaged(format!(
+        "it had {} entries and now has {size}, or others: an older copy of it; put the newest database back",
+        known.size()
+    ))
+}
+
 /// The one way to a connection that writes: at the start, and again whenever nobody knows what the last one left.
 #[derive(Clone)]
 pub(crate) struct Opening {
@@ -94,6 +110,23 @@ impl Opening {
         Ok((writer, read?))
     }
 
+    /// The same for a process that knew the ledger already, up to an edge. One that is shorter now, or begins otherwise, is an
+    /// older copy or another history: to go on from there would sign a second one.
+    pub(crate) async fn again(&self, known: &Edge) -> Result<(Box<dyn Writer>, Edge), LedgerError> {
+        let opening = async {
+            let (mut writer, edge) = self.writer().await?;
+            if edge.size() < known.size()
+                || tree::range_root(writer.reads(), 0..known.size()).await? != known.root()
+            {
+                return Err(went_back(known, edge.size()));
+            }
+            Ok((writer, edge))
+        };
+        tokio::time::timeout(OPENING_TIME_MAX, opening)
+            .await
+            .unwrap_or(Err(LedgerError::NoAnswer(OPENING_TIME_MAX.as_secs())))
+    }
+
     async fn read(&self, connection: &mut dyn Connection, size: u64) -> Result<Edge, LedgerError> {
         let edge = self.edge(connection, size).await?;
         for copy in &self.copies {
@@ -104,14 +137,42 @@ impl Opening {
         Ok(edge)
     }
 
-    /// Recomputes the tree's edge and compares its root with the newest checkpoint. A ledger that does not fit is not
-    /// written to: every further checkpoint would sign what somebody else put there.
+    /// Recomputes the tree's edge and compares its root with the newest checkpoint.
     pub(crate) async fn edge(
         &self,
         connection: &mut dyn Connection,
         size: u64,
     ) -> Result<Edge, LedgerError> {
         let edge = Edge::load(connection, size).await?;
+        self.check(connection, edge).await
+    }
+
+    /// The edge after other processes had their turns. Theirs is checked like one's own at the start. A ledger that went back
+    /// while this process lives is refused: to go on from there would sign a second history.
+    pub(crate) async fn follow(
+        &self,
+        connection: &mut dyn Connection,
+        known: &Edge,
+        size: u64,
+    ) -> Result<Edge, LedgerError> {
+        let Some(added) = size.checked_sub(known.size()) else {
+            return Err(went_back(known, size));
+        };
+        if added > FOLLOWED_ENTRIES_MAX {
+            return self.edge(connection, size).await;
+        }
+        let edge = known.follow(connection, size).await?;
+        self.check(connection, edge).await
+    }
+
+    /// Compares an edge's root with the newest checkpoint. A ledger that does not fit is not written to: every further
+    /// checkpoint would sign what somebody else put there.
+    async fn check(
+        &self,
+        connection: &mut dyn Connection,
+        edge: Edge,
+    ) -> Result<Edge, LedgerError> {
+        let size = edge.size();
         let stated = match connection.newest_checkpoint().await? {
             None if size == 0 => return Ok(edge),
             None => "nothing: no checkpoint is stored".to_owned(),
@@ -140,4 +201,12 @@ impl Opening {
             stated,
         })
     }
+}
+
+/// When the newest entry was received, and with it the newest checkpoint signed. What cannot be read is for `verify` to tell:
+/// a ledger is opened without a counter.
+pub(super) async fn last_received(reader: &Reader, size: u64) -> Option<Timestamp> {
+    let stored = reader.entries_from(size.checked_sub(1)?, 1).await.ok()?;
+    let entry = Entry::from_bytes(&stored.first()?.bytes).ok()?;
+    entry.received.parse().ok()
 }

@@ -1,13 +1,14 @@
+use bytes::Bytes;
 use remembrancer_schema::checkpoint::Checkpoint;
 use remembrancer_schema::entry::{entry_hash, genesis};
 use remembrancer_schema::merkle::{leaf_hash, verify_consistency, verify_inclusion};
-use remembrancer_schema::{Entry, EntryHash};
+use remembrancer_schema::{ContentHash, Entry, EntryHash};
 use sqlx::{Connection as _, SqliteConnection};
 
 use super::*;
-use crate::Rejection;
 use crate::store::sqlite;
 use crate::testing::{TestLedger, ended, event, note, started};
+use crate::{Outcome, Rejection};
 
 fn recorded(outcome: &Outcome) -> (u64, u64, EntryHash) {
     match outcome {

@@ -1,10 +1,13 @@
 //! The ledger as a transparency log: checkpoints, and proofs from stored tiles.
 
+use std::sync::Arc;
+
 use remembrancer_schema::TreeHash;
 use remembrancer_schema::merkle::{consistency_ranges, inclusion_ranges};
 
 use super::Reader;
 use crate::error::LedgerError;
+use crate::ledger::Opening;
 use crate::tree;
 
 impl Reader {
@@ -54,6 +57,21 @@ impl Reader {
     pub async fn root(&self, size: u64) -> Result<TreeHash, LedgerError> {
         self.check_size("size", size).await?;
         tree::range_root(&mut *self.connection().await?, 0..size).await
+    }
+
+    /// Compares the root of all entries with the newest checkpoint, as opening the ledger for writing does, and says how
+    /// many entries there are. Reads tiles, not entries.
+    pub(crate) async fn check_newest_checkpoint(&self) -> Result<u64, LedgerError> {
+        let opening = Opening {
+            store: Arc::clone(&self.0.store),
+            origin: self.origin().clone(),
+            key: self.public_key().clone(),
+            copies: Vec::new(),
+        };
+        let mut connection = self.snapshot().await?;
+        let size = connection.size().await?;
+        opening.edge(&mut *connection, size).await?;
+        Ok(size)
     }
 
     async fn check_size(&self, what: &'static str, size: u64) -> Result<(), LedgerError> {

@@ -7,6 +7,7 @@ use remembrancer_replay::verify::{ChainVerifier, Fault, PayloadBytes, blob_fault
 use remembrancer_replay::{RecordedEvent, SessionRecord};
 use remembrancer_schema::{ContentHash, Origin, SessionId};
 
+use super::blob::{self, Found, Loaded, Lost};
 use super::{PAGE_ITEMS_MAX, Reader, StoredEntry, page_limits};
 use crate::error::LedgerError;
 use crate::session::SessionSummary;
@@ -38,11 +39,23 @@ impl Reader {
             .ok_or_else(|| LedgerError::NoSession(session.to_string()))?;
         check_count(&mut *snapshot, &row).await?;
         let wanted = as_of.cloned().unwrap_or(row);
-        let record = read(&mut *snapshot, &wanted).await?;
+        let (mut record, found) = read(&mut *snapshot, &wanted).await?;
+        // Reading a store of others may take long; the database is not kept from its work meanwhile.
         drop(snapshot);
+        let mut lost = HashMap::new();
+        for (hash, found) in found {
+            let loaded = match found {
+                Some(found) => self.load(&hash, found).await?,
+                None => Loaded::Lost(Lost::without_row()),
+            };
+            match loaded {
+                Loaded::Whole(bytes) => drop(record.blobs.insert(hash, Arc::from(&bytes[..]))),
+                Loaded::Lost(why) => drop(lost.insert(hash, why)),
+            }
+        }
         let origin = self.origin().clone();
         // Hashing many megabytes would hold up other requests here.
-        tokio::task::spawn_blocking(move || check(&origin, &wanted, &record).map(|()| record))
+        tokio::task::spawn_blocking(move || check(&origin, &wanted, &record, lost).map(|()| record))
             .await
             .map_err(|_| sqlx::Error::WorkerCrashed)?
     }
@@ -67,11 +80,11 @@ fn wrong_count(row: &SessionSummary, found: impl std::fmt::Display) -> LedgerErr
     ))
 }
 
-/// Reads the entries of a session, as many as its summary says, with their blobs.
+/// Reads the entries of a session, as many as its summary says, and what the database has of their blobs.
 async fn read(
     connection: &mut dyn Connection,
     summary: &SessionSummary,
-) -> Result<SessionRecord, LedgerError> {
+) -> Result<(SessionRecord, HashMap<ContentHash, Option<Found>>), LedgerError> {
     let mut events: Vec<RecordedEvent> = Vec::new();
     let mut after = -1;
     while (events.len() as u64) < summary.entries {
@@ -86,20 +99,18 @@ async fn read(
             events.push(event(StoredEntry::from_row(row)?)?);
         }
     }
-    let mut blobs: HashMap<ContentHash, Arc<[u8]>> = HashMap::new();
+    let mut found = HashMap::new();
     for hash in events.iter().flat_map(|event| &event.entry.blobs) {
-        if blobs.contains_key(hash) {
-            continue;
-        }
-        if let Some(bytes) = connection.blob(hash).await? {
-            blobs.insert(*hash, Arc::from(bytes));
+        if !found.contains_key(hash) {
+            found.insert(*hash, blob::find(connection, hash).await?);
         }
     }
-    Ok(SessionRecord {
+    let record = SessionRecord {
         session: summary.id.clone(),
         events,
-        blobs,
-    })
+        blobs: HashMap::new(),
+    };
+    Ok((record, found))
 }
 
 /// The event of an entry, which must say that it is where it stands.
@@ -121,6 +132,7 @@ fn check(
     origin: &Origin,
     summary: &SessionSummary,
     record: &SessionRecord,
+    mut lost: HashMap<ContentHash, Lost>,
 ) -> Result<(), LedgerError> {
     let mut chain = ChainVerifier::new(origin.clone(), record.session.clone());
     for event in &record.events {
@@ -139,6 +151,11 @@ fn check(
                 index,
                 reason: "its stored hash is not the hash of its bytes".to_owned(),
             });
+        }
+        if let Some(hash) = entry.blobs.iter().find(|hash| lost.contains_key(*hash))
+            && let Some(why) = lost.remove(hash)
+        {
+            return Err(why.into_error(*hash, Some(index)));
         }
         if let Some(fault) = blob_faults(&entry, record).into_iter().next() {
             return Err(bad(fault));

@@ -1,12 +1,13 @@
 //! What waits for the sequencer, and what it is answered.
 
-use bytes::Bytes;
-use remembrancer_schema::ContentHash;
+use std::sync::Arc;
+
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::GroupLimits;
 use crate::error::LedgerError;
-use crate::incoming::{Outcome, SaltedEvent};
+use crate::incoming::{BlobTaken, Outcome, SaltedEvent, UploadedBlob};
+use crate::metrics::QueuePlace;
 
 /// What a caller waits for.
 type Reply<T> = oneshot::Sender<Result<T, LedgerError>>;
@@ -17,6 +18,10 @@ pub(crate) struct Request {
     pub(crate) bytes: usize,
     /// Its share of the queue's bytes, given back when it is answered.
     pub(crate) permit: OwnedSemaphorePermit,
+    /// Keeps it counted as waiting until it is answered.
+    pub(crate) place: QueuePlace,
+    /// Id of the bearer key that it came with, if the group is to check that it is still valid.
+    pub(crate) key: Option<Arc<str>>,
 }
 
 /// What is asked.
@@ -26,9 +31,8 @@ pub(crate) enum Work {
         reply: Reply<Vec<Outcome>>,
     },
     StoreBlob {
-        hash: ContentHash,
-        bytes: Bytes,
-        reply: Reply<bool>,
+        blob: UploadedBlob,
+        reply: Reply<BlobTaken>,
     },
 }
 
@@ -44,7 +48,19 @@ impl Request {
 /// The answers of a group, in the order of its requests.
 pub(super) enum Answer {
     Appended(Vec<Outcome>),
-    BlobStored(bool),
+    BlobTaken(BlobTaken),
+    /// Its key was revoked meanwhile.
+    KeyRefused,
+}
+
+impl Answer {
+    /// What became of its events.
+    pub(super) fn outcomes(&self) -> &[Outcome] {
+        match self {
+            Self::Appended(outcomes) => outcomes,
+            Self::BlobTaken(_) | Self::KeyRefused => &[],
+        }
+    }
 }
 
 /// Takes what waits behind the first request, up to a group's limits.
@@ -68,25 +84,33 @@ pub(super) fn collect(
 /// Answers each request. A client that is gone meanwhile gets no answer; its events are stored all the same.
 pub(super) fn answer(requests: Vec<Request>, answers: Vec<Answer>) {
     for (request, answer) in requests.into_iter().zip(answers) {
+        // It waits no more once its client can know it.
+        drop((request.permit, request.place));
         let gone = match (request.work, answer) {
             (Work::Append { reply, .. }, Answer::Appended(outcomes)) => {
                 reply.send(Ok(outcomes)).is_err()
             }
-            (Work::StoreBlob { reply, .. }, Answer::BlobStored(is_new)) => {
-                reply.send(Ok(is_new)).is_err()
+            (Work::StoreBlob { reply, .. }, Answer::BlobTaken(taken)) => {
+                reply.send(Ok(taken)).is_err()
+            }
+            (Work::Append { reply, .. }, Answer::KeyRefused) => {
+                reply.send(Err(LedgerError::KeyRefused)).is_err()
+            }
+            (Work::StoreBlob { reply, .. }, Answer::KeyRefused) => {
+                reply.send(Err(LedgerError::KeyRefused)).is_err()
             }
             _ => unreachable!("answers stand in the order of their requests"),
         };
         if gone {
             tracing::debug!("a client left before its answer");
         }
-        drop(request.permit);
     }
 }
 
 /// Answers each request with an error.
 pub(super) fn refuse(requests: Vec<Request>, error: impl Fn() -> LedgerError) {
     for request in requests {
+        drop((request.permit, request.place));
         let gone = match request.work {
             Work::Append { reply, .. } => reply.send(Err(error())).is_err(),
             Work::StoreBlob { reply, .. } => reply.send(Err(error())).is_err(),
@@ -94,6 +118,5 @@ pub(super) fn refuse(requests: Vec<Request>, error: impl Fn() -> LedgerError) {
         if gone {
             tracing::debug!("a client left before its answer");
         }
-        drop(request.permit);
     }
 }

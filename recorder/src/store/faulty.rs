@@ -9,6 +9,7 @@ use remembrancer_schema::{ContentHash, SessionId};
 use super::{
     Administration, Connection, EntryRow, GroupRows, IdentityRow, NewEntry, Result, Store, Writer,
 };
+use crate::admin_act::AdminActRow;
 use crate::error::LedgerError;
 use crate::session::SessionSummary;
 
@@ -142,6 +143,14 @@ impl Writer for FaultyWriter {
 
     async fn look_up_blobs(&mut self, hashes: &[ContentHash]) -> Result<Vec<ContentHash>> {
         step!(self, LookUp, self.inner.look_up_blobs(hashes))
+    }
+
+    async fn look_up_valid_keys(&mut self, ids: &[&str]) -> Result<Vec<String>> {
+        step!(self, LookUp, self.inner.look_up_valid_keys(ids))
+    }
+
+    async fn look_up_acts(&mut self, limit: u32) -> Result<Vec<AdminActRow>> {
+        self.inner.look_up_acts(limit).await
     }
 
     async fn last_session_number(&mut self) -> Result<i64> {

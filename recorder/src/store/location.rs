@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::blob_store::BlobLocation;
 use crate::data_dir::DataDir;
 
 /// Most characters of a workspace's name.
@@ -15,6 +16,8 @@ pub struct LedgerLocation {
     pub data: PathBuf,
     /// A database server; the SQLite file in the data directory if `None`.
     pub database: Option<DatabaseUrl>,
+    /// Where large blobs are kept, for all workspaces; the place that was used last, or the data directory, if `None`.
+    pub blobs: Option<BlobLocation>,
     /// The workspace. Each has its own ledger, with its own origin and key.
     pub workspace: WorkspaceName,
 }
@@ -25,6 +28,7 @@ impl LedgerLocation {
         Self {
             data: data.into(),
             database: None,
+            blobs: None,
             workspace: WorkspaceName::default(),
         }
     }
@@ -42,8 +46,13 @@ impl LedgerLocation {
         if self.workspace.is_default() {
             self.data.clone()
         } else {
-            self.data.join("workspaces").join(self.workspace.as_str())
+            self.workspaces().join(self.workspace.as_str())
         }
+    }
+
+    /// The folder of the folders of the other workspaces.
+    pub(crate) fn workspaces(&self) -> PathBuf {
+        self.data.join("workspaces")
     }
 
     pub(crate) fn folder(&self) -> DataDir {
@@ -73,14 +82,40 @@ pub struct DatabaseUrl(String);
 
 /// Text that is not the address of a database that this program knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a database's address begins with postgres:// or postgresql://; leave it away for SQLite in the data directory"
-)]
-pub struct UnknownDatabase;
+pub enum UnknownDatabase {
+    /// It is of another kind.
+    #[error(
+        "a database's address begins with postgres:// or postgresql://; leave it away for SQLite in the data directory"
+    )]
+    Kind,
+    /// It has a parameter that nothing would heed, and that could be a secret under a mistyped name.
+    #[error("the database's address has the parameter {0:?}, which is not known here")]
+    Parameter(String),
+}
+
+/// What may stand behind the question mark of an address.
+const PARAMETERS: [&str; 17] = [
+    "application_name",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "password",
+    "port",
+    "ssl-ca",
+    "ssl-cert",
+    "ssl-key",
+    "ssl-mode",
+    "ssl-root-cert",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "user",
+];
 
 impl DatabaseUrl {
     /// The address with its password, for connecting.
-    #[cfg(test)]
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
@@ -93,9 +128,21 @@ impl FromStr for DatabaseUrl {
         let is_known = ["postgres://", "postgresql://"]
             .iter()
             .any(|scheme| text.starts_with(scheme));
-        is_known
-            .then(|| Self(text.to_owned()))
-            .ok_or(UnknownDatabase)
+        if !is_known {
+            return Err(UnknownDatabase::Kind);
+        }
+        let query = text.split_once('?').map_or("", |(_, query)| query);
+        let names = query
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| pair.split('=').next().unwrap_or_default());
+        match names
+            .into_iter()
+            .find(|name| !PARAMETERS.contains(name) && !name.starts_with("options["))
+        {
+            Some(name) => Err(UnknownDatabase::Parameter(name.chars().take(64).collect())),
+            None => Ok(Self(text.to_owned())),
+        }
     }
 }
 
@@ -162,6 +209,12 @@ impl FromStr for WorkspaceName {
     }
 }
 
+impl serde::Serialize for WorkspaceName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
 impl std::fmt::Display for WorkspaceName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
@@ -187,7 +240,18 @@ mod tests {
             assert!(!format!("{url:?}").contains("secret"));
             assert_eq!(url.expose(), text);
         }
-        assert!("mysql://h/d".parse::<DatabaseUrl>().is_err());
+        assert_eq!(
+            "mysql://h/d".parse::<DatabaseUrl>(),
+            Err(UnknownDatabase::Kind)
+        );
+        for text in [
+            "postgres://h/d?sslpassword=secret",
+            "postgres://h/d?user=u&passwrd=secret",
+        ] {
+            let refused = text.parse::<DatabaseUrl>().expect_err(text).to_string();
+            assert!(refused.contains("passw"), "{refused}");
+            assert!(!refused.contains("secret"), "{refused}");
+        }
     }
 
     #[test]

@@ -3,9 +3,14 @@
 //! The drivers share this contract and one suite of tests, not code: what a database is good at shows in its own statements.
 //! All SQL is in them.
 
+mod condition;
+#[cfg(test)]
+pub(crate) mod contract;
 #[cfg(test)]
 pub(crate) mod faulty;
+mod ledgers;
 mod location;
+pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
 use std::sync::Arc;
@@ -14,12 +19,16 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use remembrancer_schema::{ContentHash, EntryHash, SessionId, TreeHash};
 
+use crate::admin_act::AdminActRow;
 use crate::error::LedgerError;
 use crate::session::SessionSummary;
 use crate::token::KeyRow;
 use crate::tree::FullTile;
 
-pub use location::{DatabaseUrl, LedgerLocation, WorkspaceName};
+pub use condition::MigrationStep;
+pub(crate) use condition::{condition, migrations, next_step_for_version};
+pub(crate) use ledgers::ledgers;
+pub use location::{BadWorkspaceName, DatabaseUrl, LedgerLocation, WorkspaceName};
 
 pub(crate) type Result<T> = std::result::Result<T, LedgerError>;
 
@@ -79,11 +88,34 @@ pub(crate) struct NewEntry {
     pub(crate) data: Bytes,
 }
 
-/// A blob to be written.
+/// A blob to be written. One that has a row already is as new again by that, and else stays as it is.
 #[derive(Debug, Clone)]
 pub(crate) struct NewBlob {
     pub(crate) hash: ContentHash,
-    pub(crate) bytes: Bytes,
+    pub(crate) size: u64,
+    /// Its bytes, if they are kept in the database; otherwise they lie in the blob store already.
+    pub(crate) inline: Option<Bytes>,
+    /// The present moment.
+    pub(crate) stored: String,
+}
+
+/// What the database says of a blob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlobRow {
+    pub(crate) hash: ContentHash,
+    pub(crate) size: u64,
+    /// Whether its bytes are in the database.
+    pub(crate) is_inline: bool,
+    /// When it was last uploaded.
+    pub(crate) stored: String,
+}
+
+/// A blob that the garbage collection is removing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CondemnedBlob {
+    pub(crate) hash: ContentHash,
+    /// Since when.
+    pub(crate) since: String,
 }
 
 /// A signed root to be written.
@@ -101,8 +133,18 @@ pub(crate) struct GroupRows {
     /// New and changed sessions.
     pub(crate) sessions: Vec<SessionSummary>,
     pub(crate) blobs: Vec<NewBlob>,
+    /// Marks of the garbage collection that are taken away, because it was given up long ago.
+    pub(crate) pardoned_blobs: Vec<CondemnedBlob>,
     /// Of the new size; there if there are entries.
     pub(crate) checkpoint: Option<NewCheckpoint>,
+    /// Ids of admin acts that are entries now: they stop waiting.
+    pub(crate) acts: Vec<String>,
+}
+
+impl GroupRows {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blobs.is_empty() && self.pardoned_blobs.is_empty() && self.acts.is_empty()
+    }
 }
 
 /// Most rows, and most bytes, that one page takes. A page has at least one row if there is one, however large.
@@ -113,7 +155,7 @@ pub(crate) struct PageLimits {
 }
 
 /// A page of entries.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct EntryPage {
     pub(crate) rows: Vec<EntryRow>,
     /// Whether there are more behind it.
@@ -170,8 +212,25 @@ pub(crate) trait Connection: Send {
     /// Checkpoints of sizes above `after` up to `last`, in order.
     async fn checkpoints(&mut self, after: u64, last: u64) -> Result<Vec<CheckpointRow>>;
 
-    /// A blob's bytes as stored.
-    async fn blob(&mut self, hash: &ContentHash) -> Result<Option<Vec<u8>>>;
+    /// The rows of blobs among these, in any order.
+    async fn blob_rows(&mut self, hashes: &[ContentHash]) -> Result<Vec<BlobRow>>;
+    /// Rows of inline blobs with a hash above `after`, in the order of their hashes.
+    async fn inline_blob_rows(
+        &mut self,
+        after: Option<&ContentHash>,
+        limit: u32,
+    ) -> Result<Vec<BlobRow>>;
+    /// The bytes of an inline blob, as stored.
+    async fn inline_blob(&mut self, hash: &ContentHash) -> Result<Option<Vec<u8>>>;
+    /// Whether any blob lies outside of the database.
+    async fn has_blobs_outside(&mut self) -> Result<bool>;
+    /// The blobs among these, or all if `None`, that the garbage collection is removing.
+    async fn condemned_blobs(
+        &mut self,
+        among: Option<&[ContentHash]>,
+    ) -> Result<Vec<CondemnedBlob>>;
+    /// Index and bytes of entries from an index on, in order, without their payloads.
+    async fn entry_bytes(&mut self, from: u64, limit: u32) -> Result<Vec<(i64, Vec<u8>)>>;
 
     /// A bearer key by its id, revoked ones included.
     async fn key(&mut self, id: &str) -> Result<Option<KeyRow>>;
@@ -211,6 +270,10 @@ pub(crate) trait Writer: Send {
     fn entries_at_once(&self) -> usize;
     /// Writes entries, in order, without a gap from the stored size or the entries before on.
     async fn write_entries(&mut self, entries: Vec<NewEntry>) -> Result<()>;
+    /// The bearer keys among these that are there and not revoked.
+    async fn look_up_valid_keys(&mut self, ids: &[&str]) -> Result<Vec<String>>;
+    /// Admin acts that wait to become entries, oldest first. Also outside of a group.
+    async fn look_up_acts(&mut self, limit: u32) -> Result<Vec<AdminActRow>>;
     /// Writes the rest of a group, after its entries. `old_size` is the size on which it was decided: if the ledger had
     /// another one, the answer is [`LedgerError::HeadMoved`], and the group is to be rolled back.
     async fn write(&mut self, old_size: u64, rows: &GroupRows) -> Result<()>;
@@ -228,10 +291,26 @@ pub(crate) trait Writer: Send {
 pub(crate) trait Administration: Send {
     /// The same connection, for reading.
     fn reads(&mut self) -> &mut dyn Connection;
-    /// Adds a bearer key.
-    async fn add_key(&mut self, key: &KeyRow) -> Result<()>;
-    /// Revokes a bearer key, unless it is revoked; false if there is none with that id.
-    async fn revoke_key(&mut self, id: &str, when: &str) -> Result<bool>;
+    /// Takes the head, as a sequencer does for a group: nobody else writes until [`Self::commit`] or [`Self::rollback`].
+    /// Says how many entries are stored.
+    async fn begin(&mut self) -> Result<u64>;
+    /// Makes what was written since durable.
+    async fn commit(&mut self) -> Result<()>;
+    /// Ends without a trace.
+    async fn rollback(&mut self) -> Result<()>;
+    /// Marks a blob as being removed and takes its row away; false if it is marked already, by somebody else.
+    async fn condemn_blob(&mut self, blob: &CondemnedBlob) -> Result<bool>;
+    /// Adds a bearer key and the act of doing so, both or neither.
+    async fn add_key(&mut self, key: &KeyRow, act: &AdminActRow) -> Result<()>;
+    /// Revokes a bearer key and adds the act of doing so, both or neither, unless it is revoked; false if there is none with
+    /// that id.
+    async fn revoke_key(&mut self, id: &str, when: &str, act: &AdminActRow) -> Result<bool>;
+    /// Replaces what is stored of a key's secret, if it is still `old`.
+    async fn replace_secret(&mut self, id: &str, old: &[u8], new: &[u8]) -> Result<()>;
+    /// Adds an admin act.
+    async fn record_act(&mut self, act: &AdminActRow) -> Result<()>;
+    /// Takes these very marks away; one of another time stays.
+    async fn release_blobs(&mut self, blobs: &[CondemnedBlob]) -> Result<()>;
 }
 
 /// A database that holds a ledger.
@@ -262,7 +341,15 @@ pub(crate) enum Found {
 pub(crate) async fn find(location: &LedgerLocation) -> Result<Found> {
     match &location.database {
         None => sqlite::find(&location.folder()).await,
-        Some(url) => Err(LedgerError::UnsupportedDatabase(url.to_string())),
+        Some(url) => postgres::find(url, location).await,
+    }
+}
+
+/// The workspaces beside the default one, by name, whether or not they can be used.
+pub(crate) async fn workspaces(location: &LedgerLocation) -> Result<Vec<WorkspaceName>> {
+    match &location.database {
+        None => sqlite::workspaces(&location.workspaces()),
+        Some(url) => postgres::workspaces(url).await,
     }
 }
 
@@ -270,7 +357,7 @@ pub(crate) async fn find(location: &LedgerLocation) -> Result<Found> {
 pub(crate) fn known_version(location: &LedgerLocation) -> i64 {
     match &location.database {
         None => sqlite::known_version(),
-        Some(_) => 0,
+        Some(_) => postgres::known_version(),
     }
 }
 
@@ -278,7 +365,7 @@ pub(crate) fn known_version(location: &LedgerLocation) -> i64 {
 pub(crate) async fn migrate(location: &LedgerLocation) -> Result<()> {
     match &location.database {
         None => sqlite::migrate(&location.folder()).await,
-        Some(url) => Err(LedgerError::UnsupportedDatabase(url.to_string())),
+        Some(url) => postgres::migrate(url, location).await,
     }
 }
 
@@ -296,7 +383,9 @@ pub(crate) async fn open(location: &LedgerLocation) -> Result<Arc<dyn Store>> {
             None => Ok(Arc::new(
                 sqlite::SqliteStore::open(&location.folder()).await?,
             )),
-            Some(url) => Err(LedgerError::UnsupportedDatabase(url.to_string())),
+            Some(url) => Ok(Arc::new(
+                postgres::PostgresStore::open(url, location).await?,
+            )),
         },
     }
 }

@@ -8,6 +8,7 @@ use remembrancer_schema::{ContentHash, Entry, Salt, TreeHash};
 
 use super::{PAGE_ROWS, Run, damage};
 use crate::error::LedgerError;
+use crate::reader::blob::{self, Loaded, Lost};
 use crate::store::{Connection, EntryRow, PageLimits};
 
 /// Bytes after which a page takes no further entry.
@@ -202,8 +203,18 @@ impl Run<'_> {
                 ..fault
             }));
         }
-        let bytes = connection.blob(hash).await?;
-        let fault = blob_fault(entry, hash, bytes.as_deref());
+        let loaded = match blob::find(connection, hash).await? {
+            Some(found) => self.reader.load(hash, found).await?,
+            None => Loaded::Lost(Lost::without_row()),
+        };
+        let fault = match loaded {
+            Loaded::Whole(bytes) => blob_fault(entry, hash, Some(&bytes)),
+            Loaded::Lost(why) => Some(Fault::of_entry(
+                Some(entry.index),
+                entry.sequence,
+                why.fault(hash),
+            )),
+        };
         self.blobs.insert(*hash, fault.clone());
         Ok(fault)
     }

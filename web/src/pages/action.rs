@@ -1,7 +1,6 @@
 //! `/sessions/{number}/actions/{action}`: what was sent, what came back, and what stood in the context at that moment?
 
 use askama::Template;
-use axum::extract::State;
 use remembrancer_replay::analysis::{Action, ScopeVerdict};
 use remembrancer_schema::payload::Verdict;
 
@@ -11,7 +10,7 @@ use crate::markup::Markup;
 use crate::matrix::{Flag, flag};
 use crate::page::{Frame, Page, Shell, count, time};
 use crate::standing::{Standing, standing};
-use crate::state::ViewerState;
+use crate::state::View;
 use crate::text::{self, Block, PART_BYTES_FIRST, line};
 
 #[derive(Template)]
@@ -55,10 +54,10 @@ struct DecisionView {
 }
 
 pub(crate) async fn call(
-    State(state): State<ViewerState>,
+    view: View,
     Ids((number, action)): Ids<(i64, usize)>,
 ) -> Result<Page<ActionView>, PageError> {
-    let session = state.session(number).await?;
+    let session = view.session(number).await?;
     let analysis = &session.analysis;
     let links = Links::Viewer { session: number };
     let missing = || PageError::NotFound("action");
@@ -66,7 +65,7 @@ pub(crate) async fn call(
     let action = analysis.actions.get(index).ok_or_else(missing)?;
     let (scope, scope_class, policies, scope_reason) = scope(&action.scope);
     Ok(Page(ActionView {
-        shell: Shell::of(&state),
+        shell: Shell::of(&view),
         frame: Frame::of(&session, "replay"),
         number: index + 1,
         of: analysis.actions.len(),

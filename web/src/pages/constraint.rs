@@ -1,7 +1,6 @@
 //! `/sessions/{number}/constraints/{constraint}`: when did this rule live, and when did it leave?
 
 use askama::Template;
-use axum::extract::State;
 use remembrancer_replay::Analysis;
 use serde::Deserialize;
 
@@ -11,7 +10,7 @@ use crate::mark::{Mark, mark};
 use crate::markup::Markup;
 use crate::page::{Frame, Page, Shell, count, counted};
 use crate::pages::evidence::stated_by;
-use crate::state::ViewerState;
+use crate::state::View;
 use crate::text::{self, Block, line};
 use crate::timeline::actions_of;
 use crate::verdict::state_at;
@@ -66,11 +65,11 @@ struct Stretch {
 }
 
 pub(crate) async fn lifeline(
-    State(state): State<ViewerState>,
+    view: View,
     Ids((number, constraint)): Ids<(i64, usize)>,
     Params(shown): Params<Shown>,
 ) -> Result<Page<ConstraintView>, PageError> {
-    let session = state.session(number).await?;
+    let session = view.session(number).await?;
     let analysis = &session.analysis;
     let links = Links::Viewer { session: number };
     let missing = || PageError::NotFound("constraint");
@@ -83,7 +82,7 @@ pub(crate) async fn lifeline(
     let turns = moments(analysis, index, first, links);
     let last = first + turns.len();
     Ok(Page(ConstraintView {
-        shell: Shell::of(&state),
+        shell: Shell::of(&view),
         frame: Frame::of(&session, "replay"),
         name: line(&declared.id, 128),
         name_plain: text::plain(&declared.id, 80),

@@ -1,7 +1,6 @@
 //! `/sessions/{number}/evidence/{action}/{constraint}`: why does the cell say so?
 
 use askama::Template;
-use axum::extract::State;
 use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::{Evidence, Presence, Risk, Turn};
 
@@ -11,7 +10,7 @@ use crate::mark::{Mark, mark};
 use crate::markup::Markup;
 use crate::page::{Frame, Page, Shell, count};
 use crate::part;
-use crate::state::ViewerState;
+use crate::state::View;
 use crate::text::{self, Block, line};
 
 /// Bytes of text shown before and after a match.
@@ -76,10 +75,10 @@ pub(crate) struct Place {
 }
 
 pub(crate) async fn card(
-    State(state): State<ViewerState>,
+    view: View,
     Ids((number, action, constraint)): Ids<(i64, usize, usize)>,
 ) -> Result<Page<EvidenceView>, PageError> {
-    let session = state.session(number).await?;
+    let session = view.session(number).await?;
     let links = Links::Viewer { session: number };
     let (Some(action), Some(constraint)) = (action.checked_sub(1), constraint.checked_sub(1))
     else {
@@ -90,7 +89,7 @@ pub(crate) async fn card(
     let next = (action + 1 < session.analysis.actions.len())
         .then(|| links.evidence(action + 1, constraint, false));
     Ok(Page(EvidenceView {
-        shell: Shell::of(&state),
+        shell: Shell::of(&view),
         frame: Frame::of(&session, "replay"),
         card,
         previous: action

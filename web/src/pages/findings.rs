@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::extract::State;
 use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::{Finding, Severity};
 
@@ -11,7 +10,7 @@ use crate::error::{Ids, PageError};
 use crate::links::Links;
 use crate::markup::Markup;
 use crate::page::{Frame, Page, Shell};
-use crate::state::ViewerState;
+use crate::state::View;
 use crate::text::line;
 use crate::verdict::state_at;
 
@@ -37,13 +36,13 @@ pub(crate) struct FindingView {
 }
 
 pub(crate) async fn list(
-    State(state): State<ViewerState>,
+    view: View,
     Ids(number): Ids<i64>,
 ) -> Result<Page<FindingsView>, PageError> {
-    let session = state.session(number).await?;
+    let session = view.session(number).await?;
     let links = Links::Viewer { session: number };
     Ok(Page(FindingsView {
-        shell: Shell::of(&state),
+        shell: Shell::of(&view),
         frame: Frame::of(&session, "findings"),
         findings: views(&session.analysis, links, FINDINGS_MAX),
         left_out: session.analysis.findings.len().saturating_sub(FINDINGS_MAX),

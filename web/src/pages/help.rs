@@ -5,7 +5,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use remembrancer_replay::analysis::PresenceState;
 
-use crate::guard::cookie;
 use crate::mark::{Mark, mark};
 use crate::page::{Page, Shell};
 use crate::state::ViewerState;
@@ -18,12 +17,9 @@ pub(crate) struct HelpView {
 }
 
 pub(crate) async fn states(State(state): State<ViewerState>, headers: HeaderMap) -> Page<HelpView> {
-    let signed_in = cookie(&headers).is_some_and(|secret| state.logins().is_signed_in(secret));
-    let shell = if signed_in {
-        Shell::of(&state)
-    } else {
-        Shell::bare()
-    };
+    // Help is there also when a ledger is not.
+    let view = state.view(&headers).await.ok().flatten();
+    let shell = view.as_ref().map_or_else(Shell::bare, Shell::of);
     Page(HelpView {
         shell,
         legend: PresenceState::ALL.into_iter().map(mark).collect(),

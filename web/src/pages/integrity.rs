@@ -1,12 +1,12 @@
 //! `/sessions/{number}/integrity`: can I trust this record?
 
 use askama::Template;
-use axum::extract::State;
 
 use crate::error::{Ids, PageError};
 use crate::integrity::{self, Report};
 use crate::page::{Frame, Page, Shell};
-use crate::state::ViewerState;
+use crate::source::SourceError;
+use crate::state::View;
 
 #[derive(Template)]
 #[template(path = "integrity.html")]
@@ -19,22 +19,26 @@ pub(crate) struct IntegrityView {
 }
 
 pub(crate) async fn panel(
-    State(state): State<ViewerState>,
+    view: View,
     Ids(number): Ids<i64>,
 ) -> Result<Page<IntegrityView>, PageError> {
-    let summary = state.summary(number).await?;
+    let summary = view.summary(number).await?;
     // The panel is what remains when a record is too damaged for an analysis.
-    let analysis = state.analyses.get(&state.source, &summary).await.ok();
-    let turn = state.analyses.turn(&summary.id).await?;
-    let report = integrity::check(&state.source, &summary).await?;
+    let analysis = view.analysis(&summary).await.ok();
+    let turn = view
+        .analyses
+        .turn(&summary.id)
+        .await
+        .map_err(SourceError::from)?;
+    let report = integrity::check(&view.source, &summary).await?;
     drop(turn);
     Ok(Page(IntegrityView {
-        shell: Shell::of(&state),
+        shell: Shell::of(&view),
         frame: Frame::around(&summary, analysis.as_deref(), "integrity"),
         report,
         checked_at: jiff::Timestamp::now()
             .strftime("%Y-%m-%d %H:%M:%S UTC")
             .to_string(),
-        fingerprint: state.source.public_key().fingerprint(),
+        fingerprint: view.source.public_key().fingerprint(),
     }))
 }

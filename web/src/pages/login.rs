@@ -6,12 +6,14 @@ use axum::extract::rejection::FormRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use remembrancer_recorder::LedgerError;
 use serde::Deserialize;
 
 use crate::error::{PageError, Params};
 use crate::guard::{COOKIE, cookie, is_local, same_origin};
-use crate::login::{Attempt, SIGN_IN_TTL};
+use crate::login::{Attempt, SIGN_IN_TTL, SignIn};
 use crate::page::{Page, Shell};
+use crate::source::SourceError;
 use crate::state::ViewerState;
 
 #[derive(Deserialize)]
@@ -37,12 +39,12 @@ pub(crate) async fn form(
     State(state): State<ViewerState>,
     Params(wanted): Params<Return>,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, PageError> {
     let to = local(wanted.to);
-    if cookie(&headers).is_some_and(|secret| state.logins().is_signed_in(secret)) {
-        return Redirect::to(&to).into_response();
+    if state.view(&headers).await?.is_some() {
+        return Ok(Redirect::to(&to).into_response());
     }
-    refused(StatusCode::OK, to, None)
+    Ok(refused(StatusCode::OK, to, None))
 }
 
 pub(crate) async fn with_key(
@@ -53,8 +55,21 @@ pub(crate) async fn with_key(
     same_origin(&headers)?;
     let Form(form) = form.map_err(|_| PageError::BadRequest)?;
     let to = local(form.to);
-    if state.source.may_read(form.key.trim()).await? {
-        return sign_in(&state, &to);
+    let key = form.key.trim();
+    if let Some(source) = state.ledgers.of_key(key).await? {
+        let reading = match source.reading_key(key).await {
+            Err(SourceError::Ledger(LedgerError::TooManyAttempts { .. })) => {
+                return Ok(throttled(to));
+            }
+            reading => reading?,
+        };
+        if let Some(id) = reading {
+            let who = SignIn {
+                workspace: source.workspace().clone(),
+                key: Some(id),
+            };
+            return sign_in(&state, who, &to);
+        }
     }
     if state.logins().wrong_key() == Attempt::Throttled {
         return Ok(throttled(to));
@@ -68,7 +83,7 @@ pub(crate) async fn with_code(
     Path(code): Path<String>,
 ) -> Result<Response, PageError> {
     if state.logins().redeem(&code) {
-        return sign_in(&state, "/");
+        return sign_in(&state, SignIn::default(), "/");
     }
     if state.logins().wrong_code() == Attempt::Throttled {
         return Ok(throttled("/".to_owned()));
@@ -94,10 +109,10 @@ pub(crate) async fn out(
     Ok(([(header::SET_COOKIE, forget)], Redirect::to("/login")).into_response())
 }
 
-fn sign_in(state: &ViewerState, to: &str) -> Result<Response, PageError> {
+fn sign_in(state: &ViewerState, who: SignIn, to: &str) -> Result<Response, PageError> {
     let secret = state
         .logins()
-        .sign_in()
+        .sign_in(who)
         .map_err(|error| PageError::Internal(error.to_string()))?;
     let secure = if state.secure_cookies() {
         "; Secure"

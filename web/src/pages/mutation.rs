@@ -4,7 +4,6 @@ mod budget;
 mod fates;
 
 use askama::Template;
-use axum::extract::State;
 use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::Mutation;
 use remembrancer_schema::payload::Fate;
@@ -15,7 +14,7 @@ use crate::mark::{Mark, mark};
 use crate::markup::Markup;
 use crate::page::{Frame, Page, Shell, count};
 use crate::part::TextBudget;
-use crate::state::ViewerState;
+use crate::state::View;
 use crate::text::{self, Block, line};
 use crate::verdict::{rows, state_at};
 
@@ -74,10 +73,10 @@ struct Change {
 }
 
 pub(crate) async fn change(
-    State(state): State<ViewerState>,
+    view: View,
     Ids((number, mutation)): Ids<(i64, usize)>,
 ) -> Result<Page<MutationView>, PageError> {
-    let session = state.session(number).await?;
+    let session = view.session(number).await?;
     let analysis = &session.analysis;
     let links = Links::Viewer { session: number };
     let missing = || PageError::NotFound("mutation");
@@ -86,7 +85,7 @@ pub(crate) async fn change(
     let mut budget = TextBudget::page();
     let (left, right) = groups(analysis, mutation, &mut budget);
     Ok(Page(MutationView {
-        shell: Shell::of(&state),
+        shell: Shell::of(&view),
         frame: Frame::of(&session, "replay"),
         number: index + 1,
         of: analysis.mutations.len(),

@@ -1,7 +1,6 @@
 //! `/sessions/{number}`: what happened here, and did each limit stand in the context when each action was sent?
 
 use askama::Template;
-use axum::extract::State;
 use remembrancer_recorder::SessionSummary;
 use remembrancer_replay::Analysis;
 use serde::Deserialize;
@@ -13,7 +12,7 @@ use crate::markup::Markup;
 use crate::matrix::{Matrix, matrix};
 use crate::page::{Frame, Page, Shell, count, counted, time};
 use crate::pages::findings::{self, FindingView};
-use crate::state::{Session, ViewerState};
+use crate::state::{Session, View};
 use crate::text::line;
 use crate::timeline::{self, Folded, timeline};
 use crate::verdict::{CAVEAT, first_breach, verdict};
@@ -96,11 +95,11 @@ struct Relative {
 }
 
 pub(crate) async fn replay(
-    State(state): State<ViewerState>,
+    view: View,
     Ids(number): Ids<i64>,
     Params(shown): Params<Shown>,
 ) -> Result<Page<SessionView>, PageError> {
-    let session = state.session(number).await?;
+    let session = view.session(number).await?;
     let analysis = &session.analysis;
     let links = Links::Viewer { session: number };
     let windows = timeline::windows(analysis);
@@ -112,9 +111,9 @@ pub(crate) async fn replay(
     let columns = timeline::columns(analysis, &window);
     let drawing = timeline(analysis, window.clone(), links);
     let verdict = verdict(analysis);
-    let (parent, children) = relatives(&state, &session).await?;
-    let view = SessionView {
-        shell: Shell::of(&state),
+    let (parent, children) = relatives(&view, &session).await?;
+    let page = SessionView {
+        shell: Shell::of(&view),
         frame: Frame::of(&session, "replay"),
         tone: verdict.tone.class(),
         sentence: verdict.sentence,
@@ -143,7 +142,7 @@ pub(crate) async fn replay(
         parent,
         children,
     };
-    Ok(Page(view))
+    Ok(Page(page))
 }
 
 /// The three numbers that people ask for.
@@ -334,7 +333,7 @@ fn scores(analysis: &Analysis) -> Vec<(Markup, String, Option<Markup>)> {
 }
 
 async fn relatives(
-    state: &ViewerState,
+    view: &View,
     session: &Session,
 ) -> Result<(Option<Relative>, Vec<Relative>), PageError> {
     let relative = |summary: SessionSummary| Relative {
@@ -343,10 +342,10 @@ async fn relatives(
         actions: counted(summary.actions, "action", "actions"),
     };
     let parent = match &session.summary.parent {
-        Some(parent) => state.source.session_named(parent).await?.map(relative),
+        Some(parent) => view.source.session_named(parent).await?.map(relative),
         None => None,
     };
-    let children = state.source.children(&session.summary.id).await?;
+    let children = view.source.children(&session.summary.id).await?;
     Ok((
         parent,
         children.into_iter().take(100).map(relative).collect(),

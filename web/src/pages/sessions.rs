@@ -1,7 +1,6 @@
 //! `/`: which session needs me?
 
 use askama::Template;
-use axum::extract::State;
 use remembrancer_recorder::SessionSummary;
 use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::Severity;
@@ -12,7 +11,7 @@ use crate::guard::percent_encoded;
 use crate::mark::{Mark, mark};
 use crate::markup::Markup;
 use crate::page::{Page, Shell, count, time};
-use crate::state::ViewerState;
+use crate::state::View;
 use crate::text::line;
 use crate::verdict::{Tone, verdict, worst};
 
@@ -64,7 +63,7 @@ struct Analysed {
 }
 
 pub(crate) async fn list(
-    State(state): State<ViewerState>,
+    view: View,
     Params(params): Params<After>,
 ) -> Result<Page<SessionsView>, PageError> {
     let after = params.after;
@@ -74,31 +73,28 @@ pub(crate) async fn list(
     {
         return Err(PageError::BadRequest);
     }
-    let page = state
-        .source
-        .sessions(after.as_deref(), SESSIONS_MAX)
-        .await?;
+    let page = view.source.sessions(after.as_deref(), SESSIONS_MAX).await?;
     let mut rows = Vec::with_capacity(page.items.len());
     let mut may_analyse = ANALYSED_MAX;
     for summary in &page.items {
-        rows.push(row(&state, summary, &mut may_analyse).await);
+        rows.push(row(&view, summary, &mut may_analyse).await);
     }
     Ok(Page(SessionsView {
-        shell: Shell::of(&state),
+        shell: Shell::of(&view),
         rows,
         first_page: after.is_none(),
         next: page.next.as_deref().map(percent_encoded),
     }))
 }
 
-async fn row(state: &ViewerState, summary: &SessionSummary, may_analyse: &mut usize) -> Row {
+async fn row(view: &View, summary: &SessionSummary, may_analyse: &mut usize) -> Row {
     let mut damaged = false;
     let mut analysed = None;
-    if let Some(analysis) = state.analyses.kept(summary) {
+    if let Some(analysis) = view.kept_analysis(summary) {
         analysed = Some(of_analysis(&analysis));
     } else if summary.entries <= LISTED_ENTRIES_MAX && *may_analyse > 0 {
         *may_analyse -= 1;
-        match state.analyses.get(&state.source, summary).await {
+        match view.analysis(summary).await {
             Ok(analysis) => analysed = Some(of_analysis(&analysis)),
             // One damaged session must not hide the others.
             Err(error) => {

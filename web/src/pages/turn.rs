@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use askama::Template;
-use axum::extract::State;
 use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::{PartIndex, Turn};
 use remembrancer_schema::payload::{Fate, ProofOutcome};
@@ -16,7 +15,7 @@ use crate::matrix::{Flag, flag};
 use crate::page::{Frame, Page, Shell, count, time};
 use crate::part::{self, PartView, TextBudget};
 use crate::standing::{Standing, standing};
-use crate::state::ViewerState;
+use crate::state::View;
 use crate::text::{self, Block, PART_BYTES_FIRST, PART_BYTES_MAX, line};
 use crate::timeline::actions_of;
 
@@ -77,11 +76,11 @@ struct ResponseView {
 }
 
 pub(crate) async fn context(
-    State(state): State<ViewerState>,
+    view: View,
     Ids((number, turn)): Ids<(i64, u32)>,
     Params(shown): Params<Shown>,
 ) -> Result<Page<TurnView>, PageError> {
-    let session = state.session(number).await?;
+    let session = view.session(number).await?;
     let analysis = &session.analysis;
     let links = Links::Viewer { session: number };
     let at = analysis
@@ -106,8 +105,8 @@ pub(crate) async fn context(
     let mut budget = TextBudget::page();
     let rows = part_rows(analysis, at, first, shown.part, &mut budget);
     let last = first + rows.len();
-    let view = TurnView {
-        shell: Shell::of(&state),
+    let page = TurnView {
+        shell: Shell::of(&view),
         frame: Frame::of(&session, "turns"),
         turn,
         previous: neighbour(at.checked_sub(1)),
@@ -139,7 +138,7 @@ pub(crate) async fn context(
         }),
         response: response(this),
     };
-    Ok(Page(view))
+    Ok(Page(page))
 }
 
 fn part_rows(

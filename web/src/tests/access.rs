@@ -85,6 +85,37 @@ async fn a_key_signs_in_and_returns_to_local_pages_only() {
 }
 
 #[tokio::test]
+async fn a_revoked_key_ends_its_sign_ins_and_no_others() {
+    let mut viewer = Viewer::signed_in(plain).await;
+    let by_code = viewer.cookie.take();
+    let answer = viewer.sign_in(&format!("key={READ_KEY}"), &[]).await;
+    let by_key = answer
+        .header("set-cookie")
+        .split(';')
+        .next()
+        .map(str::to_owned);
+    viewer.cookie.clone_from(&by_key);
+    assert_eq!(viewer.get("/").await.status, StatusCode::OK);
+    let revoked = |is_revoked| {
+        let flag = &viewer.fixture.key_is_revoked;
+        flag.store(is_revoked, std::sync::atomic::Ordering::SeqCst);
+    };
+    revoked(true);
+    for page in ["/", "/sessions/1"] {
+        assert_eq!(
+            viewer.get(page).await.status,
+            StatusCode::SEE_OTHER,
+            "{page}"
+        );
+    }
+    revoked(false);
+    let again = viewer.get("/").await.status;
+    assert_eq!(again, StatusCode::SEE_OTHER, "it ended for good");
+    viewer.cookie = by_code;
+    assert_eq!(viewer.get("/").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn forms_from_elsewhere_and_wrong_keys_are_refused() {
     let viewer = Viewer::over(plain);
     let right = format!("key={READ_KEY}");

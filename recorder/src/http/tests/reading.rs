@@ -196,6 +196,13 @@ async fn a_ledger_whose_sequencer_ended_is_not_ready() {
             api.post(note_text("s", id, "x")).await.problem(),
             "unavailable"
         );
+        // The answer is sent while the task still unwinds.
+        for _ in 0..200 {
+            if api.get("/readyz").await.status != 200 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
         let answer = api.get("/readyz").await;
         assert_eq!(
             (answer.status, answer.problem().as_str()),

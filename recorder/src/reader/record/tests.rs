@@ -72,6 +72,10 @@ async fn a_record_that_does_not_hold_together_is_refused_and_the_entry_named() {
         let reader = Reader::open(test.path()).await.expect("opens");
         let error = reader.session_record(&id).await.expect_err(statement);
         match (&error, index) {
+            (
+                LedgerError::BlobMissing { entry, .. } | LedgerError::BlobDamaged { entry, .. },
+                expected,
+            ) => assert_eq!(*entry, expected, "{statement}: {error}"),
             (LedgerError::Damaged(reason), None) => {
                 assert!(reason.contains("session a"), "{reason}")
             }

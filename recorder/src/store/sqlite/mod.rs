@@ -1,6 +1,8 @@
 //! SQLite: one file in the data directory, in WAL mode, one writer and many readers.
 
 mod administration;
+mod blobs;
+mod copying;
 mod reading;
 mod writing;
 
@@ -13,11 +15,14 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection as _, SqlSafeStr, SqliteConnection, SqlitePool};
 
-use super::{Administration, Connection, Found, Result, Store, Writer};
-use crate::data_dir::DataDir;
+use super::{
+    Administration, Connection, Found, MigrationStep, Result, Store, WorkspaceName, Writer,
+};
+use crate::data_dir::{DataDir, failed};
 use crate::error::LedgerError;
 
 use administration::SqliteAdministration;
+pub(crate) use copying::{condition, copy, file_faults};
 pub(crate) use reading::Reading;
 use writing::SqliteWriter;
 
@@ -33,11 +38,28 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
             false,
         )
     };
-    Migrator::with_migrations(vec![migration(
-        1,
-        "ledger",
-        include_str!("../../../migrations/sqlite/0001_ledger.sql"),
-    )])
+    Migrator::with_migrations(vec![
+        migration(
+            1,
+            "ledger",
+            include_str!("../../../migrations/sqlite/0001_ledger.sql"),
+        ),
+        migration(
+            2,
+            "blobs",
+            include_str!("../../../migrations/sqlite/0002_blobs.sql"),
+        ),
+        migration(
+            3,
+            "access",
+            include_str!("../../../migrations/sqlite/0003_access.sql"),
+        ),
+        migration(
+            4,
+            "locality",
+            include_str!("../../../migrations/sqlite/0004_locality.sql"),
+        ),
+    ])
 });
 
 /// How long a writer waits for another one (a key being made or revoked takes milliseconds).
@@ -61,6 +83,8 @@ impl SqliteStore {
         let pool = SqlitePoolOptions::new()
             .max_connections(READERS_MAX)
             .acquire_timeout(BUSY_TIMEOUT)
+            // A file does not go away as a server may, and asking costs every read a second trip to its thread.
+            .test_before_acquire(false)
             .connect_with(options(&file).read_only(true))
             .await?;
         Ok(Self { file, pool })
@@ -78,6 +102,15 @@ impl Store for SqliteStore {
     }
 
     async fn writer(&self) -> Result<Box<dyn Writer>> {
+        // A process that is killed between writing the log and syncing it leaves commits that are there to be read, and that a
+        // power cut could still take. Whoever builds on them syncs them first.
+        let log = wal(&self.file);
+        let synced = tokio::task::spawn_blocking(move || match std::fs::File::open(&log) {
+            Ok(file) => file.sync_all().map_err(failed("cannot sync", &log)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(failed("cannot open", &log)(error)),
+        });
+        synced.await.map_err(|_| sqlx::Error::WorkerCrashed)??;
         let connection = SqliteConnection::connect_with(&writing(&self.file)).await?;
         Ok(Box::new(SqliteWriter::new(connection)))
     }
@@ -90,6 +123,13 @@ impl Store for SqliteStore {
     async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+/// The write-ahead log of a database file.
+fn wal(file: &Path) -> PathBuf {
+    let mut name = file.to_owned().into_os_string();
+    name.push("-wal");
+    PathBuf::from(name)
 }
 
 fn options(file: &Path) -> SqliteConnectOptions {
@@ -122,6 +162,28 @@ pub(crate) async fn find(folder: &DataDir) -> Result<Found> {
     version
 }
 
+/// The folders in a folder that are named as workspaces are.
+pub(crate) fn workspaces(folder: &Path) -> Result<Vec<WorkspaceName>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed("cannot list", folder)(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed("cannot list", folder))?;
+        let name = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        // The default workspace is not one of them, whatever somebody put there.
+        let name = name.filter(|name: &WorkspaceName| !name.is_default());
+        names.extend(name.filter(|_| entry.path().is_dir()));
+    }
+    names.sort();
+    Ok(names)
+}
+
 async fn version(connection: &mut SqliteConnection) -> Result<Found> {
     let tables: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'",
@@ -147,12 +209,34 @@ pub(crate) fn known_version() -> i64 {
         .unwrap_or(0)
 }
 
+/// Every migration, oldest first.
+pub(crate) fn migrations() -> Vec<MigrationStep> {
+    let step = |migration: &Migration| MigrationStep {
+        version: migration.version,
+        what: migration.description.to_string(),
+    };
+    MIGRATIONS.iter().map(step).collect()
+}
+
 /// Makes the file and its tables, or brings those of an older version up to date.
 pub(crate) async fn migrate(folder: &DataDir) -> Result<()> {
     folder.create_database_file()?;
     let mut connection = SqliteConnection::connect_with(&writing(&folder.database())).await?;
     MIGRATIONS.run(&mut connection).await?;
     connection.close().await.map_err(LedgerError::Database)
+}
+
+/// Executes statements on a ledger's file, as somebody who holds it can.
+#[cfg(test)]
+pub(crate) async fn execute(file: &Path, statements: &'static str) {
+    let mut connection = SqliteConnection::connect_with(&writing(file))
+        .await
+        .expect("opens");
+    sqlx::raw_sql(statements)
+        .execute(&mut connection)
+        .await
+        .expect(statements);
+    connection.close().await.expect("closes");
 }
 
 /// A database in memory with the tables of the known version.
@@ -164,3 +248,6 @@ pub(crate) async fn in_memory() -> SqliteConnection {
     MIGRATIONS.run(&mut connection).await.expect("migrates");
     connection
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,10 +8,12 @@ use remembrancer_schema::{ContentHash, SessionId};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
+use super::blobs;
 use crate::error::LedgerError;
 use crate::session::{SessionColumns, SessionSummary};
 use crate::store::{
-    CheckpointRow, Connection, EntryPage, EntryRow, IdentityRow, PageLimits, Result, Strays,
+    BlobRow, CheckpointRow, CondemnedBlob, Connection, EntryPage, EntryRow, IdentityRow,
+    PageLimits, Result, Strays,
 };
 use crate::token::KeyRow;
 use crate::tree::number;
@@ -221,12 +223,41 @@ impl<C: DerefMut<Target = SqliteConnection> + Send> Connection for Reading<C> {
         rows.iter().map(checkpoint_from_row).collect()
     }
 
-    async fn blob(&mut self, hash: &ContentHash) -> Result<Option<Vec<u8>>> {
-        let bytes = sqlx::query_scalar("SELECT bytes FROM blobs WHERE hash = ?")
-            .bind(hash.as_bytes().as_slice())
-            .fetch_optional(&mut *self.0)
-            .await?;
-        Ok(bytes)
+    async fn blob_rows(&mut self, hashes: &[ContentHash]) -> Result<Vec<BlobRow>> {
+        blobs::rows(&mut self.0, hashes).await
+    }
+
+    async fn inline_blob_rows(
+        &mut self,
+        after: Option<&ContentHash>,
+        limit: u32,
+    ) -> Result<Vec<BlobRow>> {
+        blobs::inline_rows(&mut self.0, after, limit).await
+    }
+
+    async fn inline_blob(&mut self, hash: &ContentHash) -> Result<Option<Vec<u8>>> {
+        blobs::inline(&mut self.0, hash).await
+    }
+
+    async fn has_blobs_outside(&mut self) -> Result<bool> {
+        blobs::any_outside(&mut self.0).await
+    }
+
+    async fn condemned_blobs(
+        &mut self,
+        among: Option<&[ContentHash]>,
+    ) -> Result<Vec<CondemnedBlob>> {
+        blobs::condemned(&mut self.0, among).await
+    }
+
+    async fn entry_bytes(&mut self, from: u64, limit: u32) -> Result<Vec<(i64, Vec<u8>)>> {
+        let rows =
+            sqlx::query_as("SELECT idx, bytes FROM entries WHERE idx >= ? ORDER BY idx LIMIT ?")
+                .bind(number(from)?)
+                .bind(limit)
+                .fetch_all(&mut *self.0)
+                .await?;
+        Ok(rows)
     }
 
     async fn key(&mut self, id: &str) -> Result<Option<KeyRow>> {
@@ -268,11 +299,7 @@ impl<C: DerefMut<Target = SqliteConnection> + Send> Connection for Reading<C> {
     }
 
     async fn structure_faults(&mut self) -> Result<Vec<String>> {
-        // Indices with it: entries are looked up and sessions listed through those.
-        let told: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check(10)")
-            .fetch_all(&mut *self.0)
-            .await?;
-        Ok(told.into_iter().filter(|told| told != "ok").collect())
+        super::copying::structure_faults(&mut self.0).await
     }
 }
 
@@ -288,13 +315,11 @@ async fn page(
     mut rows: impl futures_util::Stream<Item = sqlx::Result<SqliteRow>> + Unpin + Send,
     limits: PageLimits,
 ) -> Result<EntryPage> {
-    let mut page = EntryPage {
-        rows: Vec::new(),
-        has_more: false,
-    };
+    let mut page = EntryPage::default();
     let mut bytes = 0_usize;
     while let Some(row) = rows.try_next().await? {
-        if page.rows.len() >= limits.rows as usize || bytes >= limits.bytes {
+        let is_full = page.rows.len() >= limits.rows as usize || bytes >= limits.bytes;
+        if is_full && !page.rows.is_empty() {
             page.has_more = true;
             break;
         }

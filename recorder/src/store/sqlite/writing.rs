@@ -4,39 +4,51 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use remembrancer_schema::{ContentHash, SessionId};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 
+use super::blobs;
 use super::reading::{Reading, entry_from_row, select_sessions, session_from_row, size};
+use crate::admin_act::AdminActRow;
 use crate::error::LedgerError;
 use crate::session::SessionSummary;
 use crate::store::{Connection, EntryRow, GroupRows, IdentityRow, NewEntry, Result, Writer};
 use crate::tree::number;
 
-/// Rows per INSERT: full statements first, then smaller ones, so that three texts cover every count and stay prepared.
-const ROWS_PER_INSERT: [usize; 3] = [50, 8, 1];
+/// Rows per statement, largest first: a multi-row INSERT takes half the time of as many single ones, and every statement is a
+/// trip to the database's thread. Powers of two, so that a rest takes few of them, and every text stays prepared.
+const ROWS_AT_ONCE: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
 
-/// The texts of [`ROWS_PER_INSERT`], made once: a multi-row INSERT takes half the time of as many single ones.
-static INSERT_ENTRIES: LazyLock<[String; 3]> = LazyLock::new(|| {
-    ROWS_PER_INSERT.map(|rows| {
-        insert(
-            "INSERT INTO entries (idx, session_no, sequence, event, bytes, hash, leaf) VALUES ",
-            "(?, ?, ?, ?, ?, ?, ?)",
-            rows,
+/// Statements for each of [`ROWS_AT_ONCE`], made once.
+type Statements = LazyLock<[String; ROWS_AT_ONCE.len()]>;
+
+/// Entries, then their payloads: two statements in one text.
+static INSERT_ENTRIES: Statements = LazyLock::new(|| {
+    ROWS_AT_ONCE.map(|rows| {
+        format!(
+            "INSERT INTO entries (idx, session_no, sequence, event, bytes, hash, leaf) VALUES {}; \
+             INSERT INTO payloads (idx, salt, data) VALUES {}",
+            repeated("(?, ?, ?, ?, ?, ?, ?)", rows),
+            repeated("(?, ?, ?)", rows)
         )
     })
 });
-static INSERT_PAYLOADS: LazyLock<[String; 3]> = LazyLock::new(|| {
-    ROWS_PER_INSERT.map(|rows| {
-        insert(
-            "INSERT INTO payloads (idx, salt, data) VALUES ",
-            "(?, ?, ?)",
-            rows,
+static STORE_SESSIONS: Statements = LazyLock::new(|| {
+    ROWS_AT_ONCE.map(|rows| {
+        format!(
+            "INSERT INTO sessions \
+             (no, id, label, agent, model, parent, started, last_received, sealed, entries, actions, turns, head) \
+             VALUES {} \
+             ON CONFLICT (no) DO UPDATE SET model = excluded.model, last_received = excluded.last_received, \
+             sealed = excluded.sealed, entries = excluded.entries, actions = excluded.actions, turns = excluded.turns, \
+             head = excluded.head",
+            repeated("(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         )
     })
 });
 
-fn insert(head: &str, row: &str, rows: usize) -> String {
-    format!("{head}{}", vec![row; rows].join(", "))
+fn repeated(row: &str, rows: usize) -> String {
+    vec![row; rows].join(", ")
 }
 
 /// The connection of a sequencer.
@@ -131,17 +143,8 @@ impl Writer for SqliteWriter {
     }
 
     async fn look_up_blobs(&mut self, hashes: &[ContentHash]) -> Result<Vec<ContentHash>> {
-        let mut found = Vec::with_capacity(hashes.len());
-        for hash in hashes {
-            let row = sqlx::query("SELECT 1 FROM blobs WHERE hash = ?")
-                .bind(hash.as_bytes().as_slice())
-                .fetch_optional(self.connection())
-                .await?;
-            if row.is_some() {
-                found.push(*hash);
-            }
-        }
-        Ok(found)
+        let rows = blobs::rows(self.connection(), hashes).await?;
+        Ok(rows.into_iter().map(|row| row.hash).collect())
     }
 
     async fn last_session_number(&mut self) -> Result<i64> {
@@ -151,13 +154,43 @@ impl Writer for SqliteWriter {
         Ok(row.try_get("no")?)
     }
 
+    async fn look_up_valid_keys(&mut self, ids: &[&str]) -> Result<Vec<String>> {
+        let ids =
+            serde_json::to_string(ids).map_err(|error| LedgerError::Damaged(error.to_string()))?;
+        let valid = sqlx::query_scalar(
+            "SELECT id FROM tokens WHERE id IN (SELECT value FROM json_each(?)) AND revoked IS NULL",
+        )
+        .bind(ids)
+        .fetch_all(self.connection())
+        .await?;
+        Ok(valid)
+    }
+
+    async fn look_up_acts(&mut self, limit: u32) -> Result<Vec<AdminActRow>> {
+        let rows =
+            sqlx::query("SELECT id, kind, happened, data FROM admin_acts ORDER BY id LIMIT ?")
+                .bind(limit)
+                .fetch_all(self.connection())
+                .await?;
+        let act = |row: &SqliteRow| {
+            Ok(AdminActRow {
+                id: row.try_get("id")?,
+                kind: row.try_get("kind")?,
+                happened: row.try_get("happened")?,
+                data: row.try_get("data")?,
+                acting_key: None,
+            })
+        };
+        rows.iter().map(act).collect()
+    }
+
     fn entries_at_once(&self) -> usize {
-        ROWS_PER_INSERT[0]
+        ROWS_AT_ONCE[0]
     }
 
     async fn write_entries(&mut self, entries: Vec<NewEntry>) -> Result<()> {
         let mut rest = entries;
-        for (at, size) in ROWS_PER_INSERT.into_iter().enumerate() {
+        for (at, size) in ROWS_AT_ONCE.into_iter().enumerate() {
             while rest.len() >= size {
                 let behind = rest.split_off(size);
                 insert_rows(self.connection(), at, rest).await?;
@@ -176,14 +209,9 @@ impl Writer for SqliteWriter {
             });
         }
         for blob in &rows.blobs {
-            sqlx::query(
-                "INSERT INTO blobs (hash, bytes) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING",
-            )
-            .bind(blob.hash.as_bytes().as_slice())
-            .bind(&blob.bytes[..])
-            .execute(self.connection())
-            .await?;
+            blobs::store(self.connection(), blob).await?;
         }
+        blobs::release(self.connection(), &rows.pardoned_blobs).await?;
         for tile in &rows.tiles {
             sqlx::query("INSERT INTO tiles (level, tile, hashes) VALUES (?, ?, ?)")
                 .bind(tile.level)
@@ -192,8 +220,12 @@ impl Writer for SqliteWriter {
                 .execute(self.connection())
                 .await?;
         }
-        for session in &rows.sessions {
-            store_session(self.connection(), session).await?;
+        let mut sessions = rows.sessions.as_slice();
+        for (at, size) in ROWS_AT_ONCE.into_iter().enumerate() {
+            while let Some((chunk, behind)) = sessions.split_at_checked(size) {
+                store_sessions(self.connection(), at, chunk).await?;
+                sessions = behind;
+            }
         }
         if let Some(checkpoint) = &rows.checkpoint {
             // The primary key refuses a second root for a size.
@@ -201,6 +233,12 @@ impl Writer for SqliteWriter {
                 .bind(number(checkpoint.size)?)
                 .bind(checkpoint.root.as_bytes().as_slice())
                 .bind(&checkpoint.note)
+                .execute(self.connection())
+                .await?;
+        }
+        for act in &rows.acts {
+            sqlx::query("DELETE FROM admin_acts WHERE id = ?")
+                .bind(act)
                 .execute(self.connection())
                 .await?;
         }
@@ -229,17 +267,17 @@ impl Writer for SqliteWriter {
     }
 }
 
-/// Writes as many entries as a statement of [`ROWS_PER_INSERT`] has. Values are given away, not copied, where they can be.
+/// Writes as many entries as a statement of [`ROWS_AT_ONCE`] has. Values are given away, not copied, where they can be.
 async fn insert_rows(
     connection: &mut SqliteConnection,
     at: usize,
     rows: Vec<NewEntry>,
 ) -> Result<()> {
-    let mut entries = sqlx::query(AssertSqlSafe(INSERT_ENTRIES[at].as_str()));
-    let mut payloads = sqlx::query(AssertSqlSafe(INSERT_PAYLOADS[at].as_str()));
+    let mut insert = sqlx::query(AssertSqlSafe(INSERT_ENTRIES[at].as_str()));
+    let mut payloads = Vec::with_capacity(rows.len());
     for row in rows {
         let index = number(row.index)?;
-        entries = entries
+        insert = insert
             .bind(index)
             .bind(row.session_no)
             .bind(number(row.sequence)?)
@@ -247,39 +285,38 @@ async fn insert_rows(
             .bind(row.bytes)
             .bind(row.hash.as_bytes().to_vec())
             .bind(row.leaf.as_bytes().to_vec());
-        payloads = payloads
-            .bind(index)
-            .bind(row.salt.to_vec())
-            .bind(Vec::from(row.data));
+        payloads.push((index, row.salt, row.data));
     }
-    entries.execute(&mut *connection).await?;
-    payloads.execute(connection).await?;
+    for (index, salt, data) in payloads {
+        insert = insert.bind(index).bind(salt.to_vec()).bind(Vec::from(data));
+    }
+    insert.execute(connection).await?;
     Ok(())
 }
 
-async fn store_session(connection: &mut SqliteConnection, session: &SessionSummary) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO sessions \
-         (no, id, label, agent, model, parent, started, last_received, sealed, entries, actions, turns, head) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
-         ON CONFLICT (no) DO UPDATE SET model = excluded.model, last_received = excluded.last_received, \
-         sealed = excluded.sealed, entries = excluded.entries, actions = excluded.actions, turns = excluded.turns, \
-         head = excluded.head",
-    )
-    .bind(session.number)
-    .bind(session.id.as_str())
-    .bind(&session.label)
-    .bind(&session.agent)
-    .bind(&session.model)
-    .bind(session.parent.as_ref().map(SessionId::as_str))
-    .bind(&session.started)
-    .bind(&session.last_received)
-    .bind(session.sealed)
-    .bind(number(session.entries)?)
-    .bind(number(session.actions)?)
-    .bind(number(session.turns)?)
-    .bind(session.head.as_bytes().as_slice())
-    .execute(connection)
-    .await?;
+/// Writes as many sessions as a statement of [`ROWS_AT_ONCE`] has.
+async fn store_sessions(
+    connection: &mut SqliteConnection,
+    at: usize,
+    sessions: &[SessionSummary],
+) -> Result<()> {
+    let mut store = sqlx::query(AssertSqlSafe(STORE_SESSIONS[at].as_str()));
+    for session in sessions {
+        store = store
+            .bind(session.number)
+            .bind(session.id.as_str())
+            .bind(&session.label)
+            .bind(&session.agent)
+            .bind(&session.model)
+            .bind(session.parent.as_ref().map(SessionId::as_str))
+            .bind(&session.started)
+            .bind(&session.last_received)
+            .bind(session.sealed)
+            .bind(number(session.entries)?)
+            .bind(number(session.actions)?)
+            .bind(number(session.turns)?)
+            .bind(session.head.as_bytes().as_slice());
+    }
+    store.execute(connection).await?;
     Ok(())
 }
