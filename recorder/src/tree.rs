@@ -11,9 +11,9 @@ use crate::error::LedgerError;
 use crate::store::Connection;
 
 /// Hashes in a tile.
-const TILE_WIDTH: u64 = 256;
+pub(crate) const TILE_WIDTH: u64 = 256;
 /// Levels of the tree in a tile.
-const TILE_HEIGHT: u32 = 8;
+pub(crate) const TILE_HEIGHT: u32 = 8;
 
 /// A full tile that waits to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -64,12 +64,8 @@ impl Ledger {
         self.submit_blob(bytes, None, true).await
     }
 
-    /// The same, but answers [`LedgerError::Busy`] instead of waiting for room in the queue.
-    pub async fn try_store_blob(&self, bytes: Bytes) -> Result<(ContentHash, bool), LedgerError> {
-        self.submit_blob(bytes, None, false).await
-    }
-
-    /// The same, for the holder of a bearer key, which must still be valid when the blob is stored.
+    /// The same, but answers [`LedgerError::Busy`] instead of waiting for room in the queue, and for the holder of a bearer
+    /// key, which must still be valid when the blob is stored.
     pub(crate) async fn try_store_blob_with(
         &self,
         bytes: Bytes,

@@ -3,9 +3,9 @@
 use super::Run;
 use crate::error::LedgerError;
 use crate::store::Connection;
+use crate::tree::TILE_HEIGHT;
 
 /// A tile holds hashes of 2^8 subtrees; levels above this one are empty at any size.
-const TILE_HEIGHT: u32 = 8;
 const TILE_LEVELS: u32 = u64::BITS / TILE_HEIGHT;
 
 impl Run<'_> {

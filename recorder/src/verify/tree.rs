@@ -11,8 +11,7 @@ use crate::checkpoint_copy::CheckpointCopy;
 use crate::data_dir::DataDir;
 use crate::error::LedgerError;
 use crate::store::Connection;
-
-const TILE_WIDTH: usize = 256;
+use crate::tree::{TILE_HEIGHT, TILE_WIDTH};
 
 /// The tree of the entries read so far.
 pub(super) struct GrownTree {
@@ -51,14 +50,14 @@ impl GrownTree {
     pub(super) fn push(&mut self, leaf: TreeHash) {
         let (tiles, full) = (&mut self.tiles, &mut self.full);
         self.frontier.push(leaf, |level, index, hash| {
-            if level % 8 != 0 {
+            if level % TILE_HEIGHT != 0 {
                 return;
             }
-            let tile = tiles.entry(level / 8).or_default();
+            let tile = tiles.entry(level / TILE_HEIGHT).or_default();
             tile.push(hash);
-            if tile.len() == TILE_WIDTH {
+            if tile.len() as u64 == TILE_WIDTH {
                 let bytes = tile.drain(..).flat_map(|hash| *hash.as_bytes()).collect();
-                full.push((level / 8, index / TILE_WIDTH as u64, bytes));
+                full.push((level / TILE_HEIGHT, index / TILE_WIDTH, bytes));
             }
         });
     }
