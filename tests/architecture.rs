@@ -49,7 +49,7 @@ const RESERVED: [(&str, &[&str]); 12] = [
     ("sqlx", &["remembrancer-recorder"]),
     ("askama", &["remembrancer-web"]),
     ("parquet", &["remembrancer-exports"]),
-    ("arrow-array", &["remembrancer-exports"]),
+    ("arrow-array", &[]),
     (
         "axum",
         &["remembrancer-recorder", "remembrancer-web", "remembrancer"],

@@ -4,16 +4,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, StringBuilder,
-    TimestampMillisecondBuilder, UInt64Builder,
-};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as PhysicalType};
+use parquet::errors::ParquetError;
+use parquet::schema::types::{Type, TypePtr};
 use serde::Serialize;
-
-/// Time zone of every time.
-const UTC: &str = "UTC";
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -50,17 +44,53 @@ impl ColumnType {
         }
     }
 
-    fn data_type(self) -> DataType {
+    /// How Parquet stores a value, and what the stored value stands for.
+    fn stored(self) -> (PhysicalType, Option<LogicalType>) {
         match self {
-            Self::UInt64 => DataType::UInt64,
-            Self::Int64 => DataType::Int64,
-            Self::Float64 => DataType::Float64,
-            Self::Boolean => DataType::Boolean,
-            Self::Utf8 => DataType::Utf8,
-            Self::Timestamp => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
-            Self::TextList => DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
+            Self::UInt64 => (PhysicalType::INT64, Some(LogicalType::integer(64, false))),
+            Self::Int64 => (PhysicalType::INT64, None),
+            Self::Float64 => (PhysicalType::DOUBLE, None),
+            Self::Boolean => (PhysicalType::BOOLEAN, None),
+            Self::Utf8 | Self::TextList => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            Self::Timestamp => {
+                let utc = LogicalType::timestamp(true, TimeUnit::MILLIS);
+                (PhysicalType::INT64, Some(utc))
+            }
         }
     }
+
+    fn parquet_type(self, name: &str, nullable: bool) -> Result<Type, ParquetError> {
+        let repetition = if nullable {
+            Repetition::OPTIONAL
+        } else {
+            Repetition::REQUIRED
+        };
+        match self {
+            Self::TextList => list_of(self.leaf("item", Repetition::OPTIONAL)?, name, repetition),
+            _ => self.leaf(name, repetition),
+        }
+    }
+
+    fn leaf(self, name: &str, repetition: Repetition) -> Result<Type, ParquetError> {
+        let (physical, logical) = self.stored();
+        Type::primitive_type_builder(name, physical)
+            .with_logical_type(logical)
+            .with_repetition(repetition)
+            .build()
+    }
+}
+
+/// The three levels that Parquet asks of a list.
+fn list_of(item: Type, name: &str, repetition: Repetition) -> Result<Type, ParquetError> {
+    let entries = Type::group_type_builder("list")
+        .with_repetition(Repetition::REPEATED)
+        .with_fields(vec![Arc::new(item)])
+        .build()?;
+    Type::group_type_builder(name)
+        .with_logical_type(Some(LogicalType::List))
+        .with_repetition(repetition)
+        .with_fields(vec![Arc::new(entries)])
+        .build()
 }
 
 /// A column as it is described to readers.
@@ -110,19 +140,17 @@ pub(crate) trait Table: Sized + 'static {
         }
     }
 
-    /// The Arrow schema.
-    fn schema() -> SchemaRef {
-        let fields: Vec<Field> = Self::COLUMNS
-            .iter()
-            .map(|column| {
-                Field::new(
-                    column.name,
-                    column.read.kind().data_type(),
-                    column.read.is_nullable(),
-                )
-            })
-            .collect();
-        Arc::new(Schema::new(fields))
+    /// The Parquet schema.
+    fn schema() -> Result<TypePtr, ParquetError> {
+        let fields = Self::COLUMNS.iter().map(|column| {
+            let kind = column.read.kind();
+            kind.parquet_type(column.name, column.read.is_nullable())
+                .map(Arc::new)
+        });
+        Type::group_type_builder("schema")
+            .with_fields(fields.collect::<Result<_, _>>()?)
+            .build()
+            .map(Arc::new)
     }
 }
 
@@ -195,7 +223,8 @@ pub(crate) enum Read<T: Table> {
 }
 
 impl<T: Table> Read<T> {
-    fn kind(&self) -> ColumnType {
+    /// The type of the column that it makes.
+    pub(crate) fn kind(&self) -> ColumnType {
         match self {
             Self::Count(_) | Self::MaybeCount(_) => ColumnType::UInt64,
             Self::MaybeInteger(_) => ColumnType::Int64,
@@ -213,134 +242,4 @@ impl<T: Table> Read<T> {
             Self::Count(_) | Self::Flag(_) | Self::Text(_) | Self::Texts(_)
         )
     }
-}
-
-/// Rows of a table that wait to become a batch.
-pub(crate) struct Rows<T: Table> {
-    builders: Vec<Builder>,
-    count: usize,
-    /// Bytes of text taken, to bound a batch by size as well as by rows.
-    text_bytes: usize,
-    table: std::marker::PhantomData<T>,
-}
-
-impl<T: Table> Rows<T> {
-    /// No rows yet.
-    pub(crate) fn new() -> Self {
-        Self {
-            builders: T::COLUMNS
-                .iter()
-                .map(|column| Builder::new(column.read.kind()))
-                .collect(),
-            count: 0,
-            text_bytes: 0,
-            table: std::marker::PhantomData,
-        }
-    }
-
-    /// Number of waiting rows.
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-
-    /// Bytes of text in the waiting rows.
-    pub(crate) fn text_bytes(&self) -> usize {
-        self.text_bytes
-    }
-
-    /// Adds one row.
-    pub(crate) fn push(&mut self, row: &T::Row<'_>) {
-        for (column, builder) in T::COLUMNS.iter().zip(&mut self.builders) {
-            self.text_bytes += builder.append(&column.read, row);
-        }
-        self.count += 1;
-    }
-
-    /// Takes the waiting rows as a batch.
-    pub(crate) fn take(&mut self) -> Result<RecordBatch, ArrowError> {
-        self.count = 0;
-        self.text_bytes = 0;
-        let arrays = self.builders.iter_mut().map(Builder::finish).collect();
-        RecordBatch::try_new(T::schema(), arrays)
-    }
-}
-
-enum Builder {
-    UInt64(UInt64Builder),
-    Int64(Int64Builder),
-    Float64(Float64Builder),
-    Boolean(BooleanBuilder),
-    Utf8(StringBuilder),
-    Timestamp(TimestampMillisecondBuilder),
-    TextList(ListBuilder<StringBuilder>),
-}
-
-impl Builder {
-    fn new(kind: ColumnType) -> Self {
-        match kind {
-            ColumnType::UInt64 => Self::UInt64(UInt64Builder::new()),
-            ColumnType::Int64 => Self::Int64(Int64Builder::new()),
-            ColumnType::Float64 => Self::Float64(Float64Builder::new()),
-            ColumnType::Boolean => Self::Boolean(BooleanBuilder::new()),
-            ColumnType::Utf8 => Self::Utf8(StringBuilder::new()),
-            ColumnType::Timestamp => {
-                Self::Timestamp(TimestampMillisecondBuilder::new().with_timezone(UTC))
-            }
-            ColumnType::TextList => Self::TextList(ListBuilder::new(StringBuilder::new())),
-        }
-    }
-
-    /// Appends a row's value and returns how many bytes of text it has.
-    fn append<T: Table>(&mut self, read: &Read<T>, row: &T::Row<'_>) -> usize {
-        match (self, read) {
-            (Self::UInt64(builder), Read::Count(read)) => builder.append_value(read(row)),
-            (Self::UInt64(builder), Read::MaybeCount(read)) => builder.append_option(read(row)),
-            (Self::Int64(builder), Read::MaybeInteger(read)) => builder.append_option(read(row)),
-            (Self::Float64(builder), Read::MaybeNumber(read)) => builder.append_option(read(row)),
-            (Self::Boolean(builder), Read::Flag(read)) => builder.append_value(read(row)),
-            (Self::Boolean(builder), Read::MaybeFlag(read)) => builder.append_option(read(row)),
-            (Self::Utf8(builder), Read::Text(read)) => {
-                let text = read(row);
-                builder.append_value(&text);
-                return text.len();
-            }
-            (Self::Utf8(builder), Read::MaybeText(read)) => {
-                let text = read(row);
-                builder.append_option(text.as_deref());
-                return text.map_or(0, |text| text.len());
-            }
-            (Self::Timestamp(builder), Read::MaybeTime(read)) => {
-                builder.append_option(read(row).as_deref().and_then(milliseconds));
-            }
-            (Self::TextList(builder), Read::Texts(read)) => {
-                let texts = read(row);
-                for text in &texts {
-                    builder.values().append_value(text);
-                }
-                builder.append(true);
-                return texts.iter().map(|text| text.len()).sum();
-            }
-            _ => unreachable!("a column's builder is made from its own type"),
-        }
-        0
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Self::UInt64(builder) => Arc::new(builder.finish()),
-            Self::Int64(builder) => Arc::new(builder.finish()),
-            Self::Float64(builder) => Arc::new(builder.finish()),
-            Self::Boolean(builder) => Arc::new(builder.finish()),
-            Self::Utf8(builder) => Arc::new(builder.finish()),
-            Self::Timestamp(builder) => Arc::new(builder.finish()),
-            Self::TextList(builder) => Arc::new(builder.finish()),
-        }
-    }
-}
-
-/// Milliseconds since 1970 of an RFC 3339 time; what is finer is cut off.
-fn milliseconds(text: &str) -> Option<i64> {
-    text.parse::<jiff::Timestamp>()
-        .ok()
-        .map(|time| time.as_millisecond())
 }

@@ -4,6 +4,8 @@ mod columns;
 mod exporter;
 mod manifest;
 mod parquet_file;
+mod row_group;
+mod rows;
 mod table;
 
 #[cfg(test)]

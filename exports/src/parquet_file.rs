@@ -1,18 +1,22 @@
-//! One table's Parquet file while it is written: rows become batches, batches row groups, and every byte is hashed on its way.
+//! One table's Parquet file while it is written: rows are encoded in batches into row groups, and every byte is hashed on its
+//! way into the file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 use remembrancer_schema::hash::Sha256Stream;
 
-use crate::columns::{Rows, Table};
+use crate::columns::Table;
 use crate::exporter::ExportError;
 use crate::manifest::TableFile;
+use crate::row_group::RowGroup;
+use crate::rows::Rows;
 
 /// Rows that wait in memory before they are encoded.
 const BATCH_ROWS_MAX: usize = 8 * 1024;
@@ -28,8 +32,9 @@ const CREATED_BY: &str = concat!("remembrancer ", env!("CARGO_PKG_VERSION"));
 /// A table's file under its temporary name.
 pub(crate) struct ParquetFile<T: Table> {
     rows: Rows<T>,
+    group: Option<RowGroup>,
     written: u64,
-    writer: ArrowWriter<HashingWriter>,
+    writer: SerializedFileWriter<HashingWriter>,
     partial: PathBuf,
 }
 
@@ -41,18 +46,15 @@ impl<T: Table> ParquetFile<T> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(CREATED_BY.to_owned())
-            .set_max_row_group_row_count(Some(GROUP_ROWS_MAX))
-            .set_max_row_group_bytes(Some(GROUP_BYTES_MAX))
             .build();
-        // Readers get every type from Parquet itself; the Arrow schema beside it would only say it twice.
-        let options = ArrowWriterOptions::new()
-            .with_properties(properties)
-            .with_skip_arrow_metadata(true);
-        let writer =
-            ArrowWriter::try_new_with_options(HashingWriter::new(file), T::schema(), options)
-                .map_err(|error| ExportError::parquet(&partial, error))?;
+        let writer = T::schema()
+            .and_then(|schema| {
+                SerializedFileWriter::new(HashingWriter::new(file), schema, Arc::new(properties))
+            })
+            .map_err(|error| ExportError::parquet(&partial, error))?;
         Ok(Self {
             rows: Rows::new(),
+            group: None,
             written: 0,
             writer,
             partial,
@@ -62,33 +64,48 @@ impl<T: Table> ParquetFile<T> {
     /// Adds one row.
     pub(crate) fn push(&mut self, row: &T::Row<'_>) -> Result<(), ExportError> {
         self.rows.push(row);
-        if self.rows.count() >= BATCH_ROWS_MAX || self.rows.text_bytes() >= BATCH_TEXT_BYTES_MAX {
-            self.encode()?;
+        let encoded = self.group.as_ref().map_or(0, RowGroup::rows);
+        if self.rows.count() >= BATCH_ROWS_MAX
+            || self.rows.text_bytes() >= BATCH_TEXT_BYTES_MAX
+            || self.rows.count() + encoded >= GROUP_ROWS_MAX
+        {
+            self.encode()
+                .map_err(|error| ExportError::parquet(&self.partial, error))?;
         }
         Ok(())
     }
 
-    fn encode(&mut self) -> Result<(), ExportError> {
+    /// Encodes the waiting rows, and ends the row group once it is large enough.
+    fn encode(&mut self) -> Result<(), ParquetError> {
         if self.rows.count() == 0 {
             return Ok(());
         }
-        let batch = self
-            .rows
-            .take()
-            .map_err(|error| ExportError::parquet(&self.partial, error.into()))?;
-        self.written += batch.num_rows() as u64;
-        self.writer
-            .write(&batch)
-            .map_err(|error| ExportError::parquet(&self.partial, error))
+        let mut group = match self.group.take() {
+            Some(group) => group,
+            None => RowGroup::new(&self.writer),
+        };
+        self.written += self.rows.count() as u64;
+        group.encode(&mut self.rows)?;
+        if group.rows() >= GROUP_ROWS_MAX || group.bytes() >= GROUP_BYTES_MAX {
+            return group.append_to(&mut self.writer);
+        }
+        self.group = Some(group);
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<(), ParquetError> {
+        self.encode()?;
+        match self.group.take() {
+            Some(group) => group.append_to(&mut self.writer),
+            None => Ok(()),
+        }
     }
 
     /// Completes the file and makes it durable, still under its temporary name.
     pub(crate) fn finish(mut self) -> Result<TableFile, ExportError> {
-        self.encode()?;
-        let written = self.written;
         let hashing = self
-            .writer
-            .into_inner()
+            .complete()
+            .and_then(|()| self.writer.into_inner())
             .map_err(|error| ExportError::parquet(&self.partial, error))?;
         let (bytes, sha256) = hashing
             .finish()
@@ -97,7 +114,7 @@ impl<T: Table> ParquetFile<T> {
         Ok(TableFile {
             name: T::NAME,
             file: file_name(T::NAME),
-            rows: written,
+            rows: self.written,
             bytes,
             sha256: hex::encode(sha256),
             description: description.description,

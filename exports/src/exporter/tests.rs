@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{TimestampMillisecondType, UInt64Type};
-use arrow_array::{Array, RecordBatch};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use remembrancer_schema::hash::sha256;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+use parquet::schema::printer::print_schema;
+use remembrancer_schema::hash::{ContentHash, sha256};
 
 use super::*;
+use crate::columns::ColumnType;
 use crate::sample;
 
 const NOTE: &str = "ledger.example/sample\n9\nroot\n\n\u{2014} ledger.example/sample c2ln\n";
@@ -25,40 +25,75 @@ fn export(folder: &Path) -> Manifest {
     exporter.finish(Some(NOTE)).expect("the folder is writable")
 }
 
-fn read(folder: &Path, table: &str) -> Vec<RecordBatch> {
+fn reader(folder: &Path, table: &str) -> SerializedFileReader<File> {
     let file = File::open(folder.join(file_name(table))).expect("written");
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file)
-        .expect("Parquet")
-        .build();
-    reader
-        .expect("readable")
-        .collect::<Result<_, _>>()
-        .expect("every batch decodes")
+    SerializedFileReader::new(file).expect("Parquet")
 }
 
-fn counts(batch: &RecordBatch, column: &str) -> Vec<Option<u64>> {
-    let array = batch
-        .column_by_name(column)
-        .expect(column)
-        .as_primitive::<UInt64Type>();
-    array.iter().collect()
+fn read(folder: &Path, table: &str) -> Vec<Row> {
+    let reader = reader(folder, table);
+    let rows = reader.get_row_iter(None).expect("readable");
+    rows.collect::<Result<_, _>>().expect("every row decodes")
 }
 
-fn texts(batch: &RecordBatch, column: &str) -> Vec<Option<String>> {
-    let array = batch
-        .column_by_name(column)
-        .expect(column)
-        .as_string::<i32>();
-    array.iter().map(|text| text.map(str::to_owned)).collect()
+/// A column's values, read by `value`; null is `None`.
+fn column<V>(rows: &[Row], column: &str, value: fn(&Field) -> Option<V>) -> Vec<Option<V>> {
+    let read = |row: &Row| {
+        let (_, field) = row
+            .get_column_iter()
+            .find(|(name, _)| *name == column)
+            .expect(column);
+        match field {
+            Field::Null => None,
+            field => Some(value(field).unwrap_or_else(|| panic!("{column} holds {field:?}"))),
+        }
+    };
+    rows.iter().map(read).collect()
 }
 
-fn flags(batch: &RecordBatch, column: &str) -> Vec<Option<bool>> {
-    batch
-        .column_by_name(column)
-        .expect(column)
-        .as_boolean()
-        .iter()
-        .collect()
+fn count(field: &Field) -> Option<u64> {
+    match *field {
+        Field::ULong(count) => Some(count),
+        _ => None,
+    }
+}
+
+fn counts(rows: &[Row], name: &str) -> Vec<Option<u64>> {
+    column(rows, name, count)
+}
+
+fn text(field: &Field) -> Option<String> {
+    match field {
+        Field::Str(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn texts(rows: &[Row], name: &str) -> Vec<Option<String>> {
+    column(rows, name, text)
+}
+
+fn text_lists(rows: &[Row], name: &str) -> Vec<Vec<String>> {
+    let list = |field: &Field| match field {
+        Field::ListInternal(list) => list.elements().iter().map(text).collect(),
+        _ => None,
+    };
+    let lists: Option<_> = column(rows, name, list).into_iter().collect();
+    lists.expect("a list is empty rather than absent")
+}
+
+fn flags(rows: &[Row], name: &str) -> Vec<Option<bool>> {
+    column(rows, name, |field| match *field {
+        Field::Bool(flag) => Some(flag),
+        _ => None,
+    })
+}
+
+fn times(rows: &[Row], name: &str) -> Vec<Option<i64>> {
+    column(rows, name, |field| match *field {
+        Field::TimestampMillis(time) => Some(time),
+        _ => None,
+    })
 }
 
 fn names(folder: &Path) -> BTreeSet<String> {
@@ -112,17 +147,9 @@ fn the_manifest_holds_what_was_written() {
         let bytes = fs::read(folder.path().join(&table.file)).expect("written");
         assert_eq!(bytes.len() as u64, table.bytes, "{}", table.name);
         assert_eq!(hex::encode(sha256(&bytes)), table.sha256, "{}", table.name);
-        let batches = read(folder.path(), table.name);
-        assert_eq!(
-            batches.iter().map(RecordBatch::num_rows).sum::<usize>() as u64,
-            table.rows
-        );
-        let schema = batches[0].schema();
-        let found: Vec<_> = schema
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str())
-            .collect();
+        let rows = read(folder.path(), table.name);
+        assert_eq!(rows.len() as u64, table.rows, "{}", table.name);
+        let found: Vec<_> = rows[0].get_column_iter().map(|(name, _)| name).collect();
         let described: Vec<_> = table.columns.iter().map(|column| column.name).collect();
         assert_eq!(found, described, "{}", table.name);
     }
@@ -146,20 +173,59 @@ fn the_manifest_holds_what_was_written() {
     );
 }
 
+/// What readers go by: a column's stored type, its meaning, and whether it and its items may be absent.
+#[test]
+fn columns_are_stored_with_their_types() {
+    let folder = tempfile::tempdir().expect("temp");
+    export(folder.path());
+    for table in describe_tables() {
+        let mut printed = Vec::new();
+        let reader = reader(folder.path(), table.name);
+        print_schema(&mut printed, reader.metadata().file_metadata().schema());
+        let mut expected = "message schema {\n".to_owned();
+        for column in &table.columns {
+            let presence = if column.nullable {
+                "OPTIONAL"
+            } else {
+                "REQUIRED"
+            };
+            let name = column.name;
+            let line = match column.kind {
+                ColumnType::UInt64 => format!("{presence} INT64 {name} (INTEGER(64,false));"),
+                ColumnType::Int64 => format!("{presence} INT64 {name};"),
+                ColumnType::Float64 => format!("{presence} DOUBLE {name};"),
+                ColumnType::Boolean => format!("{presence} BOOLEAN {name};"),
+                ColumnType::Utf8 => format!("{presence} BYTE_ARRAY {name} (STRING);"),
+                ColumnType::Timestamp => {
+                    format!("{presence} INT64 {name} (TIMESTAMP(MILLIS,true));")
+                }
+                ColumnType::TextList => format!(
+                    "{presence} group {name} (LIST) {{\n    REPEATED group list {{\n      \
+                     OPTIONAL BYTE_ARRAY item (STRING);\n    }}\n  }}"
+                ),
+            };
+            expected.push_str(&format!("  {line}\n"));
+        }
+        expected.push_str("}\n");
+        assert_eq!(
+            String::from_utf8_lossy(&printed),
+            expected,
+            "{}",
+            table.name
+        );
+    }
+}
+
 #[test]
 fn values_keep_their_types_and_their_absence() {
     let folder = tempfile::tempdir().expect("temp");
     export(folder.path());
-    let entries = &read(folder.path(), "entries")[0];
-    let time = entries.column_by_name("time").expect("time");
-    assert_eq!(time.data_type().to_string(), "Timestamp(ms, \"UTC\")");
-    let time = time.as_primitive::<TimestampMillisecondType>();
+    let entries = &read(folder.path(), "entries");
     assert_eq!(
-        time.value(0),
-        1_796_025_600_123,
+        times(entries, "time")[..2],
+        [Some(1_796_025_600_123), None],
         "in UTC, cut to milliseconds"
     );
-    assert!(time.is_null(1));
     assert_eq!(
         texts(entries, "time_as_sent")[0].as_deref(),
         Some("2026-11-30T09:00:00.1239+01:00")
@@ -172,18 +238,15 @@ fn values_keep_their_types_and_their_absence() {
         flags(entries, "payload_kept")[..3],
         [Some(true), Some(false), Some(true)]
     );
-    let blobs = entries
-        .column_by_name("blobs")
-        .expect("blobs")
-        .as_list::<i32>();
+    let blobs = text_lists(entries, "blobs");
     assert_eq!(
-        (0..3)
-            .map(|row| blobs.value_length(row))
-            .collect::<Vec<_>>(),
+        blobs[..3].iter().map(Vec::len).collect::<Vec<_>>(),
         [0, 1, 2]
     );
+    let blob = &sample::record("run-1", 0, 5).events[2].entry.blobs[1];
+    assert_eq!(blobs[2][1], blob.to_string());
 
-    let presence = &read(folder.path(), "presence")[0];
+    let presence = &read(folder.path(), "presence");
     assert_eq!(texts(presence, "state")[0].as_deref(), Some("verbatim"));
     assert_eq!(
         texts(presence, "at_risk")[0].as_deref(),
@@ -194,7 +257,7 @@ fn values_keep_their_types_and_their_absence() {
     assert_eq!(counts(presence, "last_present_turn")[6], Some(2));
     assert_eq!(counts(presence, "evidence_part")[6], None);
 
-    let actions = &read(folder.path(), "actions")[0];
+    let actions = &read(folder.path(), "actions");
     assert_eq!(
         flags(actions, "without_trace")[..2],
         [Some(false), Some(true)]
@@ -203,14 +266,9 @@ fn values_keep_their_types_and_their_absence() {
         flags(actions, "prohibited_without_trace")[..2],
         [Some(false), Some(true)]
     );
-    let breaks = actions
-        .column_by_name("breaks")
-        .expect("breaks")
-        .as_list::<i32>()
-        .value(1);
-    assert_eq!(breaks.as_string::<i32>().value(0), "contact");
+    assert_eq!(text_lists(actions, "breaks")[1], ["contact"]);
 
-    let mutations = &read(folder.path(), "mutations")[0];
+    let mutations = &read(folder.path(), "mutations");
     assert_eq!(
         counts(mutations, "parts_injected")[0],
         Some(0),
@@ -224,13 +282,13 @@ fn values_keep_their_types_and_their_absence() {
 fn stays_unfold_to_the_contexts() {
     let folder = tempfile::tempdir().expect("temp");
     export(folder.path());
-    let batch = &read(folder.path(), "context_parts")[0];
-    let sessions = texts(batch, "session");
+    let rows = &read(folder.path(), "context_parts");
+    let sessions = texts(rows, "session");
     let [parts, positions, first, last, turns] =
-        ["part", "position", "first_turn", "last_turn", "turns"].map(|name| counts(batch, name));
+        ["part", "position", "first_turn", "last_turn", "turns"].map(|name| counts(rows, name));
     for turn in &sample::analysis("run-1", 0, 5).turns {
         let number = Some(u64::from(turn.number));
-        let mut context: Vec<_> = (0..batch.num_rows())
+        let mut context: Vec<_> = (0..rows.len())
             .filter(|&row| sessions[row].as_deref() == Some("run-1"))
             .filter(|&row| first[row] <= number && number <= last[row])
             .map(|row| (positions[row], parts[row]))
@@ -255,15 +313,58 @@ fn a_long_session_is_written_in_row_groups() {
     exporter.add(&record, &analysis).expect("they fit");
     let manifest = exporter.finish(None).expect("writable");
     assert_eq!(manifest.tables[6].rows, 140_000);
-    let file = File::open(folder.path().join("findings.parquet")).expect("written");
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
-    let groups: Vec<i64> = reader
+    let groups: Vec<i64> = reader(folder.path(), "findings")
         .metadata()
         .row_groups()
         .iter()
         .map(|group| group.num_rows())
         .collect();
     assert_eq!(groups, [131_072, 8_928]);
+}
+
+/// Text that hardly compresses fills a group long before its rows do.
+#[test]
+fn large_texts_end_a_row_group_early() {
+    const TEXTS: u32 = 120;
+    let folder = tempfile::tempdir().expect("temp");
+    let (record, mut analysis) = (sample::record("long", 0, 3), sample::analysis("long", 0, 3));
+    let example = analysis.findings[0].clone();
+    analysis.findings = (0..TEXTS)
+        .map(|number| {
+            let digits = (0..8 * 1024u32).map(|part| {
+                let seed = [number.to_le_bytes(), part.to_le_bytes()].concat();
+                ContentHash::of(&seed).to_string()
+            });
+            let mut finding = example.clone();
+            finding.message = digits.collect();
+            finding
+        })
+        .collect();
+    let mut exporter = Exporter::create(folder.path(), &sample::origin()).expect("empty");
+    exporter.add(&record, &analysis).expect("they fit");
+    exporter.finish(None).expect("writable");
+
+    let messages = texts(&read(folder.path(), "findings"), "message");
+    let written = analysis.findings.iter();
+    assert!(
+        written
+            .map(|finding| Some(&finding.message))
+            .eq(messages.iter().map(Option::as_ref)),
+        "a message changed"
+    );
+    let reader = reader(folder.path(), "findings");
+    let sizes: Vec<i64> = reader
+        .metadata()
+        .row_groups()
+        .iter()
+        .map(|group| group.compressed_size())
+        .collect();
+    let full = 16 * 1024 * 1024;
+    assert_eq!(sizes.len(), 2, "{sizes:?}");
+    assert!(
+        (full..full + 4 * 1024 * 1024).contains(&sizes[0]),
+        "the limit, and at most one batch more: {sizes:?}"
+    );
 }
 
 #[test]
