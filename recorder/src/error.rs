@@ -358,12 +358,20 @@ pub enum LedgerError {
     /// The database failed.
     #[error("the ledger's database: {0}")]
     Database(#[from] sqlx::Error),
+    /// The database failed, told by the driver of a sequencer on SQLite. Means what [`Self::Database`] does.
+    #[error("the ledger's database: {0}")]
+    Sqlite(#[from] rusqlite::Error),
     /// A migration failed.
     #[error("bringing the ledger's tables up to date: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
 }
 
 impl LedgerError {
+    /// Whether it is the database that failed, rather than something that was found in it or asked of it.
+    pub(crate) fn is_of_database(&self) -> bool {
+        matches!(self, Self::Database(_) | Self::Sqlite(_))
+    }
+
     /// What a reader of the record is told of a blob whose bytes are not there, without where they should be: that may be a
     /// path or a bucket.
     pub fn blob_loss(&self) -> Option<String> {

@@ -314,7 +314,7 @@ impl Sequencer {
                 // No commit was asked for, so that nothing is stored, whatever becomes of the connection. Where the database
                 // failed the connection is given up: SQLite opens a file that may not be written for reading alone, says
                 // so only at a write, and would never write through that connection again.
-                let is_usable = !matches!(error, LedgerError::Database(_));
+                let is_usable = !error.is_of_database();
                 if writer.rollback().await.is_ok() && is_usable {
                     self.writer = Some(writer);
                 }

@@ -250,7 +250,8 @@ pub(crate) trait Connection: Send {
 /// ends or the database gives up on this writer, which is then told by an error.
 #[async_trait]
 pub(crate) trait Writer: Send {
-    /// The same connection, for reading.
+    /// Reads what is committed: between `begin` and the first write of a group, the very state that the group stands on.
+    /// Whether it also shows what the group has written since is each driver's own matter; nobody asks.
     fn reads(&mut self) -> &mut dyn Connection;
 
     /// Writes what the ledger is, unless somebody did already.

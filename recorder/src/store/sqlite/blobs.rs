@@ -6,11 +6,25 @@ use sqlx::{Row as _, SqliteConnection};
 
 use super::reading::count;
 use crate::error::LedgerError;
-use crate::store::{BlobRow, CondemnedBlob, NewBlob, Result};
-use crate::tree::number;
+use crate::store::{BlobRow, CondemnedBlob, Result};
 
 const INLINE: &str = "inline";
 const STORE: &str = "store";
+
+/// Takes marks away; the parameter is what [`marks`] makes of them.
+pub(super) const RELEASE: &str = "DELETE FROM condemned_blobs WHERE (hash, since) IN \
+     (SELECT unhex(value ->> 0), value ->> 1 FROM json_each(?))";
+
+/// The place of a blob in its column.
+pub(super) fn place(is_inline: bool) -> &'static str {
+    if is_inline { INLINE } else { STORE }
+}
+
+/// Any number of marks as one parameter.
+pub(super) fn marks(blobs: &[CondemnedBlob]) -> Result<String> {
+    let pairs: Vec<_> = blobs.iter().map(|blob| (&blob.hash, &blob.since)).collect();
+    serde_json::to_string(&pairs).map_err(|error| LedgerError::Damaged(error.to_string()))
+}
 
 /// Any number of hashes as one parameter: one statement text for every number of them.
 fn parameter(hashes: &[ContentHash]) -> Result<String> {
@@ -67,21 +81,6 @@ pub(super) async fn any_outside(connection: &mut SqliteConnection) -> Result<boo
         .fetch_optional(connection)
         .await?;
     Ok(found.is_some())
-}
-
-pub(super) async fn store(connection: &mut SqliteConnection, blob: &NewBlob) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO blobs (hash, size, place, stored, bytes) VALUES (?, ?, ?, ?, ?) \
-         ON CONFLICT (hash) DO UPDATE SET stored = excluded.stored",
-    )
-    .bind(blob.hash.as_bytes().as_slice())
-    .bind(number(blob.size)?)
-    .bind(if blob.inline.is_some() { INLINE } else { STORE })
-    .bind(&blob.stored)
-    .bind(blob.inline.as_deref())
-    .execute(connection)
-    .await?;
-    Ok(())
 }
 
 pub(super) async fn condemned(
@@ -145,16 +144,10 @@ pub(super) async fn release(
     if blobs.is_empty() {
         return Ok(());
     }
-    let pairs: Vec<_> = blobs.iter().map(|blob| (&blob.hash, &blob.since)).collect();
-    let pairs =
-        serde_json::to_string(&pairs).map_err(|error| LedgerError::Damaged(error.to_string()))?;
-    sqlx::query(
-        "DELETE FROM condemned_blobs WHERE (hash, since) IN \
-         (SELECT unhex(value ->> 0), value ->> 1 FROM json_each(?))",
-    )
-    .bind(pairs)
-    .execute(connection)
-    .await?;
+    sqlx::query(RELEASE)
+        .bind(marks(blobs)?)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 

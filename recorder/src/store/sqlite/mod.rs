@@ -3,6 +3,7 @@
 mod administration;
 mod blobs;
 mod copying;
+mod direct;
 mod reading;
 mod writing;
 
@@ -111,8 +112,7 @@ impl Store for SqliteStore {
             Err(error) => Err(failed("cannot open", &log)(error)),
         });
         synced.await.map_err(|_| sqlx::Error::WorkerCrashed)??;
-        let connection = SqliteConnection::connect_with(&writing(&self.file)).await?;
-        Ok(Box::new(SqliteWriter::new(connection)))
+        Ok(Box::new(SqliteWriter::open(self.file.clone()).await?))
     }
 
     async fn administration(&self) -> Result<Box<dyn Administration>> {

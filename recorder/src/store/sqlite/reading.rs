@@ -18,7 +18,7 @@ use crate::store::{
 use crate::token::KeyRow;
 use crate::tree::number;
 
-/// A connection for reading: one of a pool, a read transaction, or a writer's own.
+/// A connection for reading: one of a pool, a read transaction, or one beside a writer.
 pub(crate) struct Reading<C>(pub(crate) C);
 
 /// Selects what [`session_from_row`] reads; a condition follows.
@@ -33,6 +33,9 @@ macro_rules! select_sessions {
 }
 pub(super) use select_sessions;
 
+/// Number of entries.
+pub(super) const SIZE: &str = "SELECT coalesce(max(idx) + 1, 0) AS size FROM entries";
+
 /// Selects what [`entry_from_row`] reads; a condition follows.
 macro_rules! select_entries {
     ($rest:literal) => {
@@ -43,6 +46,7 @@ macro_rules! select_entries {
         )
     };
 }
+pub(super) use select_entries;
 
 #[async_trait]
 impl<C: DerefMut<Target = SqliteConnection> + Send> Connection for Reading<C> {
@@ -304,9 +308,7 @@ impl<C: DerefMut<Target = SqliteConnection> + Send> Connection for Reading<C> {
 }
 
 pub(super) async fn size(connection: &mut SqliteConnection) -> Result<u64> {
-    let row = sqlx::query("SELECT coalesce(max(idx) + 1, 0) AS size FROM entries")
-        .fetch_one(connection)
-        .await?;
+    let row = sqlx::query(SIZE).fetch_one(connection).await?;
     count(&row, "size")
 }
 
@@ -332,7 +334,7 @@ async fn page(
     Ok(page)
 }
 
-pub(super) fn entry_from_row(row: &SqliteRow) -> Result<EntryRow> {
+fn entry_from_row(row: &SqliteRow) -> Result<EntryRow> {
     Ok(EntryRow {
         index: row.try_get("idx")?,
         session_no: row.try_get("session_no")?,
@@ -346,7 +348,7 @@ pub(super) fn entry_from_row(row: &SqliteRow) -> Result<EntryRow> {
     })
 }
 
-pub(super) fn session_from_row(row: &SqliteRow) -> Result<SessionSummary> {
+fn session_from_row(row: &SqliteRow) -> Result<SessionSummary> {
     SessionColumns {
         number: row.try_get("no")?,
         id: row.try_get("id")?,
