@@ -81,6 +81,17 @@ impl Direct {
         }
     }
 
+    /// The one value that a statement tells, as text.
+    #[cfg(test)]
+    pub(super) fn told(&self, statement: &str) -> String {
+        let told = self.0.query_row(statement, (), |row| row.get(0));
+        match told.expect(statement) {
+            rusqlite::types::Value::Text(text) => text,
+            rusqlite::types::Value::Integer(number) => number.to_string(),
+            other => panic!("{statement}: {other:?}"),
+        }
+    }
+
     fn execute(&self, statement: &'static str, values: &[&dyn ToSql]) -> Result<()> {
         self.0.prepare_cached(statement)?.execute(values)?;
         Ok(())

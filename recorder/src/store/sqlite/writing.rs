@@ -184,3 +184,6 @@ impl Writer for SqliteWriter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
