@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::Measured;
+use crate::{Measured, processor};
 
 /// A request, ready to be sent.
 pub(crate) fn request(token: &str, body: &str) -> Vec<u8> {
@@ -31,7 +31,7 @@ pub(crate) fn send_all(address: SocketAddr, clients: Vec<Vec<Vec<u8>>>) -> Measu
             for requests in clients {
                 connections.push((Connection::open(address).await, requests));
             }
-            let started = Instant::now();
+            let (started, used) = (Instant::now(), processor::of_workers());
             let tasks: Vec<_> = connections
                 .into_iter()
                 .map(|(connection, requests)| tokio::spawn(send(connection, requests)))
@@ -40,7 +40,8 @@ pub(crate) fn send_all(address: SocketAddr, clients: Vec<Vec<Vec<u8>>>) -> Measu
             for task in tasks {
                 times.extend(task.await.unwrap());
             }
-            Measured::of(times, started.elapsed())
+            let used = processor::of_workers().saturating_sub(used);
+            Measured::of(times, started.elapsed(), used)
         })
     });
     load.join().unwrap()

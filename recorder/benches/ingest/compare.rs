@@ -101,6 +101,14 @@ fn single_events(runtime: &tokio::runtime::Runtime, events: usize) -> Round {
             "RATIO single events : HTTP alone",
             many.per_second / alone.per_second,
         ),
+        (
+            "single events, 64 clients: HTTP workers' processor time, µs",
+            micros(many.processor),
+        ),
+        (
+            "HTTP alone, 64 clients: the same, µs",
+            micros(alone.processor),
+        ),
         ("single events, 16 clients, events/s", few.per_second),
         ("single events, 16 clients: p50, µs", micros(few.p50)),
         ("single events, 16 clients: p99, µs", micros(few.p99)),

@@ -24,6 +24,7 @@ mod events;
 mod growth;
 mod http_alone;
 mod postgres;
+mod processor;
 mod server;
 mod sqlite;
 mod steady;
@@ -80,16 +81,19 @@ struct Measured {
     per_second: f64,
     p50: Duration,
     p99: Duration,
+    /// Processor time of the threads that serve HTTP, for each.
+    processor: Duration,
 }
 
 impl Measured {
-    fn of(mut times: Vec<Duration>, whole: Duration) -> Self {
+    fn of(mut times: Vec<Duration>, whole: Duration, processor: Duration) -> Self {
         times.sort_unstable();
         let at = |share: usize| times[(times.len() - 1) * share / 100];
         Self {
             per_second: times.len() as f64 / whole.as_secs_f64(),
             p50: at(50),
             p99: at(99),
+            processor: processor / times.len() as u32,
         }
     }
 }
