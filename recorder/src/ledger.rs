@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 use remembrancer_schema::Origin;
 use remembrancer_schema::receipt::{self, ReceiptLine};
@@ -35,7 +35,7 @@ pub struct Ledger(Arc<Inner>);
 struct Inner {
     reader: Reader,
     key: Arc<LedgerKey>,
-    queue: Mutex<Option<mpsc::Sender<Request>>>,
+    queue: RwLock<Option<mpsc::Sender<Request>>>,
     queue_bytes: Arc<Semaphore>,
     queue_bytes_max: usize,
     standing: Arc<Standing>,
@@ -187,7 +187,7 @@ impl Ledger {
         Ok(Self(Arc::new(Inner {
             reader,
             key,
-            queue: Mutex::new(Some(sender)),
+            queue: RwLock::new(Some(sender)),
             queue_bytes: Arc::new(Semaphore::new(units)),
             queue_bytes_max: units,
             standing,
@@ -215,7 +215,7 @@ impl Ledger {
 
     /// Why it does not write at the moment; `None` as long as it does. It begins again by itself, unless it was closed.
     pub fn stopped(&self) -> Option<String> {
-        let Ok(queue) = self.0.queue.lock() else {
+        let Ok(queue) = self.0.queue.read() else {
             return Some(ENDED.to_owned());
         };
         match queue.as_ref() {
@@ -238,7 +238,7 @@ impl Ledger {
 
     /// Lets what waits be written, then closes the database and gives the lock back.
     pub async fn close(&self) {
-        let sender = self.0.queue.lock().ok().and_then(|mut queue| queue.take());
+        let sender = self.0.queue.write().ok().and_then(|mut queue| queue.take());
         drop(sender);
         let task = self
             .0

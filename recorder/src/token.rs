@@ -9,7 +9,8 @@ use crate::error::LedgerError;
 pub use administration::{
     create_token, create_token_by, list_tokens, revoke_token, revoke_token_by,
 };
-pub(crate) use gate::KeyGate;
+pub(crate) use gate::{Caller, KeyGate};
+pub(crate) use text::workspace_in;
 pub use text::workspace_of;
 
 /// What a bearer key may do.

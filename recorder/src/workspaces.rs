@@ -11,8 +11,8 @@ use crate::analyses::Analyses;
 use crate::error::LedgerError;
 use crate::ledger::{Ledger, LedgerOptions};
 use crate::metrics::Metrics;
-use crate::store::{self, Found, LedgerLocation, WorkspaceName};
-use crate::token::workspace_of;
+use crate::store::{self, Found, LedgerLocation, WORKSPACE_DEFAULT, WorkspaceName};
+use crate::token::workspace_in;
 
 pub use making::create_workspace;
 pub use summary::{LedgerSummary, WorkspaceSummary, list_workspaces};
@@ -144,8 +144,13 @@ impl Workspaces {
 
     /// The ledger whose key a text may be: that of the workspace that it names. Whether it is a key, only that ledger knows.
     pub async fn of_key(&self, key: &str) -> Result<Option<Ledger>, LedgerError> {
-        match workspace_of(key) {
-            Some(name) => self.get(&name).await,
+        match workspace_in(key) {
+            // Most keys, and nothing is copied for them.
+            Some(WORKSPACE_DEFAULT) => Ok(Some(self.0.default.clone())),
+            Some(name) => match name.parse() {
+                Ok(name) => self.get(&name).await,
+                Err(_) => Ok(None),
+            },
             None => Ok(None),
         }
     }

@@ -1,6 +1,7 @@
 //! Who may do what: bearer keys, checked before a body is read.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -9,50 +10,97 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::observe::KeyId;
 use super::problem::{Problem, Slug};
+use super::secure;
 use super::state::ApiState;
 use super::workspace::Workspace;
-use crate::token::{Principal, Role};
+pub(super) use crate::token::Caller;
 
-/// Where a client posts most: the one address whose keys are checked with the group that takes its events.
-pub(super) const EVENTS: &str = "/v1/events";
-
-/// Whom a request speaks for: an extension of the request.
-#[derive(Debug, Clone)]
-pub(super) struct Caller {
-    /// The key's id.
-    pub(super) id: Arc<str>,
-    pub(super) role: Role,
+/// What a handler answers behind [`guarded`].
+pub(super) struct Answered {
+    pub(super) response: Response,
+    /// Whether the sequencer found the key of the request valid on the way.
+    pub(super) key_was_valid: bool,
 }
 
-/// The sequencer found the key of the request valid: an extension of the answer.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct KeyWasValid;
+/// Everything that stands around the handlers of the API, in one layer: each layer of a router costs every request a few
+/// allocations and copies of all layers below.
+pub(super) async fn guard(State(state): State<ApiState>, request: Request, next: Next) -> Response {
+    let answer = |request, workspace, caller| pass(next, request, workspace, caller);
+    guarded(&state, request, false, answer).await
+}
+
+/// The same around one handler, without a layer.
+pub(super) async fn guarded<F>(
+    state: &ApiState,
+    request: Request,
+    is_append: bool,
+    answer: impl FnOnce(Request, Workspace, Caller) -> F,
+) -> Response
+where
+    F: Future<Output = Answered>,
+{
+    let limit = Duration::from_secs(state.limits.request_seconds_max);
+    let admitted = with_key(state, request, is_append, answer);
+    let mut response = tokio::time::timeout(limit, admitted)
+        .await
+        .unwrap_or_else(|_| {
+            Problem::new(
+                Slug::Timeout,
+                "the answer took too long; events may be stored: send them again, and they are told apart by their ids",
+            )
+            .into_response()
+        });
+    secure(response.headers_mut());
+    response
+}
+
+/// The key alone, for a route that is not of the API.
+pub(super) async fn require_key(
+    State(state): State<ApiState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let answer = |request, workspace, caller| pass(next, request, workspace, caller);
+    with_key(&state, request, false, answer).await
+}
+
+/// Hands a request on to the routes, with what they have to know of its key.
+async fn pass(next: Next, mut request: Request, workspace: Workspace, caller: Caller) -> Answered {
+    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(workspace);
+    Answered {
+        response: next.run(request).await,
+        key_was_valid: false,
+    }
+}
 
 /// Lets a request through to the workspace of its key, if the key has the role that its method needs: `read` to get, `write`
 /// to append, `admin` for both.
-pub(crate) async fn require_key(
-    State(state): State<ApiState>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let is_append = request.method() == Method::POST && request.uri().path() == EVENTS;
-    let admitted = admit(&state, request.method(), request.headers(), is_append).await;
-    let (workspace, principal, is_recognised) = match admitted {
+async fn with_key<F>(
+    state: &ApiState,
+    request: Request,
+    is_append: bool,
+    answer: impl FnOnce(Request, Workspace, Caller) -> F,
+) -> Response
+where
+    F: Future<Output = Answered>,
+{
+    let admitted = admit(state, request.method(), request.headers(), is_append).await;
+    let (workspace, caller, is_recognised) = match admitted {
         Ok(admitted) => admitted,
         Err(problem) => return problem.into_response(),
     };
-    let id: Arc<str> = principal.id.into();
-    request.extensions_mut().insert(Caller {
-        id: Arc::clone(&id),
-        role: principal.role,
-    });
-    request.extensions_mut().insert(workspace.clone());
-    let mut response = next.run(request).await;
+    let id = Arc::clone(&caller.id);
+    let kept = is_recognised.then(|| workspace.clone());
+    let Answered {
+        mut response,
+        key_was_valid,
+    } = answer(request, workspace, caller).await;
     response.extensions_mut().insert(KeyId(Arc::clone(&id)));
-    if !is_recognised || response.extensions().get::<KeyWasValid>().is_some() {
-        return response;
+    match kept {
+        Some(workspace) if !key_was_valid => confirm(&workspace, &id, response).await,
+        _ => response,
     }
-    confirm(&workspace, &id, response).await
 }
 
 /// Reading a key's row takes a connection and a trip to the database, for each of thousands of small requests a second. So
@@ -81,7 +129,7 @@ async fn admit(
     method: &Method,
     headers: &HeaderMap,
     is_append: bool,
-) -> Result<(Workspace, Principal, bool), Problem> {
+) -> Result<(Workspace, Caller, bool), Problem> {
     let Some(token) = bearer(headers) else {
         return Err(Problem::new(
             Slug::Unauthorized,
@@ -94,11 +142,11 @@ async fn admit(
     let keys = workspace.reader().keys();
     let recognised = is_append.then(|| keys.recognise(token)).flatten();
     let is_recognised = recognised.is_some();
-    let principal = match recognised {
-        Some(principal) => principal,
-        None => keys.authenticate(token).await?.ok_or_else(refused)?,
+    let caller = match recognised {
+        Some(caller) => caller,
+        None => Caller::from(keys.authenticate(token).await?.ok_or_else(refused)?),
     };
-    if let Err(seconds) = state.rates.take(&principal.id) {
+    if let Err(seconds) = state.rates.take(&caller.id) {
         return Err(Problem::rate_limited(
             seconds,
             format!(
@@ -106,7 +154,7 @@ async fn admit(
             ),
         ));
     }
-    let role = principal.role;
+    let role = caller.role;
     let reads = matches!(*method, Method::GET | Method::HEAD);
     let (may, needed) = if reads {
         (role.may_read(), "read")
@@ -114,7 +162,7 @@ async fn admit(
         (role.may_write(), "write")
     };
     if may {
-        return Ok((workspace, principal, is_recognised));
+        return Ok((workspace, caller, is_recognised));
     }
     Err(Problem::new(
         Slug::Forbidden,

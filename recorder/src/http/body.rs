@@ -49,11 +49,14 @@ impl Encoding {
     }
 }
 
+/// A place among the uploads.
+pub(crate) type Place = OwnedSemaphorePermit;
+
 /// A body in memory, with the place that it takes among the uploads. Whoever works on the bytes keeps the place until the
 /// request is answered: otherwise bodies that were read would wait for the ledger in any number.
 pub(crate) struct Upload {
     pub(crate) bytes: Bytes,
-    pub(crate) place: Arc<OwnedSemaphorePermit>,
+    pub(crate) place: Place,
 }
 
 /// Reads a body and unpacks it on the way. Memory is bounded by `bytes_max`, and a window, times the uploads at the same time.
@@ -115,7 +118,7 @@ pub(crate) async fn read(
     bytes.shrink_to_fit();
     Ok(Upload {
         bytes: Bytes::from(bytes),
-        place: Arc::new(place),
+        place,
     })
 }
 

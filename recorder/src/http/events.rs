@@ -1,31 +1,25 @@
 //! `POST /v1/events`: one event, an array of events, or one event a line.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::{Extension, Json};
-use bytes::Bytes;
 use remembrancer_schema::receipt::ReceiptLine;
 use remembrancer_schema::{EntryHash, EventId};
-use serde::de::{Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 
-use super::access::{Caller, KeyWasValid};
-use super::body;
+use super::access::{self, Answered, Caller};
 use super::problem::{Problem, Slug};
 use super::state::ApiState;
 use super::workspace::Workspace;
+use super::{body, method_not_allowed};
 use crate::error::LedgerError;
-use crate::incoming::{Outcome, OwnedEvent};
-use crate::limits::Limits;
+use crate::incoming::Outcome;
+use cutting::{Checked, parse};
 
-/// Bodies above this size are cut and parsed where they do not hold up other requests.
-const PARSE_INLINE_BYTES_MAX: usize = 64 * 1024;
+/// Room that the answer to one event fits in, receipt included.
+const ANSWER_BYTES_USUAL: usize = 1024;
 
 /// What became of one event.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -80,15 +74,6 @@ pub(crate) struct EventAnswer {
     receipt: Option<String>,
 }
 
-/// A body, cut into events.
-enum Batch {
-    One(Bytes),
-    Many(Vec<Bytes>),
-}
-
-/// One event of a body after its own check.
-type Checked = Result<OwnedEvent, (Option<EventId>, Problem)>;
-
 #[utoipa::path(
     post, path = "/v1/events", tag = "record",
     request_body(
@@ -102,52 +87,56 @@ type Checked = Result<OwnedEvent, (Option<EventId>, Problem)>;
     ),
     security(("key" = []))
 )]
-pub(crate) async fn post(
-    State(state): State<ApiState>,
-    workspace: Workspace,
-    Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
-    let lines = is_lines(&headers)?;
-    let encoding = body::Encoding::of(&headers)?;
-    let upload = body::read(
+pub(crate) async fn post(State(state): State<ApiState>, request: Request) -> Response {
+    access::guarded(
         &state,
+        request,
+        true,
+        async |request, workspace, caller| match take(&state, request, &workspace, &caller).await {
+            Ok(answered) => answered,
+            Err(problem) => Answered {
+                response: problem.into_response(),
+                key_was_valid: false,
+            },
+        },
+    )
+    .await
+}
+
+/// The same address with a method that it does not take.
+pub(super) async fn other_method(State(state): State<ApiState>, request: Request) -> Response {
+    access::guarded(&state, request, false, async |_, _, _| Answered {
+        response: method_not_allowed().await.into_response(),
+        key_was_valid: false,
+    })
+    .await
+}
+
+async fn take(
+    state: &ApiState,
+    request: Request,
+    workspace: &Workspace,
+    caller: &Caller,
+) -> Result<Answered, Problem> {
+    let headers = request.headers();
+    let lines = is_lines(headers)?;
+    let encoding = body::Encoding::of(headers)?;
+    let upload = body::read(
+        state,
         encoding,
-        body,
+        request.into_body(),
         state.limits.batch_bytes_max,
         Slug::BatchTooLarge,
     )
     .await?;
-    let limits = state.limits.clone();
-    let body::Upload { bytes, place } = upload;
-    let is_long = bytes.len() > PARSE_INLINE_BYTES_MAX;
-    // The work goes on when its client leaves, and with it the memory that it takes: its place too.
-    let working = Arc::clone(&place);
-    let work = move || -> Result<(bool, Vec<Checked>), Problem> {
-        let _working = working;
-        let (is_single, mut checked) = match cut(&bytes, lines, &limits)? {
-            Batch::One(event) => (true, vec![check(event)]),
-            Batch::Many(events) => (false, events.into_iter().map(check).collect()),
-        };
-        detach(&mut checked, bytes.len());
-        Ok((is_single, checked))
-    };
-    let (is_single, checked) = if is_long {
-        tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|error| Problem::internal(&error))??
-    } else {
-        work()?
-    };
+    let (is_single, checked, place) = parse(upload, lines, &state.limits).await?;
     let reaches_ledger = checked.iter().any(Result::is_ok);
-    let (results, receipt) = append(&workspace, caller, checked).await?;
+    let (results, receipt) = append(workspace, caller, checked).await?;
     drop(place);
-    let mut response = respond(is_single, results, receipt)?;
-    if reaches_ledger {
-        response.extensions_mut().insert(KeyWasValid);
-    }
-    Ok(response)
+    Ok(Answered {
+        response: respond(is_single, results, receipt)?,
+        key_was_valid: reaches_ledger,
+    })
 }
 
 fn respond(
@@ -156,7 +145,7 @@ fn respond(
     receipt: Option<String>,
 ) -> Result<Response, Problem> {
     if !is_single {
-        return Ok(Json(BatchAnswer { results, receipt }).into_response());
+        return json(StatusCode::OK, &BatchAnswer { results, receipt });
     }
     match results.pop() {
         Some(EventResult::Rejected { problem, .. }) => Err(problem),
@@ -165,10 +154,18 @@ fn respond(
                 EventResult::Recorded(_) => StatusCode::CREATED,
                 _ => StatusCode::OK,
             };
-            Ok((status, Json(EventAnswer { result, receipt })).into_response())
+            json(status, &EventAnswer { result, receipt })
         }
         None => Err(Problem::internal(&"an event has no result")),
     }
+}
+
+/// An answer in JSON, whose bytes are moved once rather than each time that they outgrow their room.
+fn json(status: StatusCode, answer: &impl Serialize) -> Result<Response, Problem> {
+    let mut bytes = Vec::with_capacity(ANSWER_BYTES_USUAL);
+    serde_json::to_writer(&mut bytes, answer).map_err(|error| Problem::internal(&error))?;
+    let media = HeaderValue::from_static("application/json");
+    Ok((status, [(header::CONTENT_TYPE, media)], bytes).into_response())
 }
 
 /// Whether the body is one event a line.
@@ -194,114 +191,9 @@ fn is_lines(headers: &HeaderMap) -> Result<bool, Problem> {
     }
 }
 
-fn cut(bytes: &Bytes, lines: bool, limits: &Limits) -> Result<Batch, Problem> {
-    let max = limits.batch_events_max;
-    // Counted before anything is made of them: a body can hold millions of empty ones.
-    let events: Vec<&[u8]> = if lines {
-        bytes
-            .split(|byte| *byte == b'\n')
-            .map(<[u8]>::trim_ascii)
-            .filter(|line| !line.is_empty())
-            .take(max.saturating_add(1))
-            .collect()
-    } else if bytes.trim_ascii_start().first() == Some(&b'[') {
-        let mut items = Items {
-            events: Vec::new(),
-            max,
-        };
-        let mut reader = serde_json::Deserializer::from_slice(bytes);
-        let read = items
-            .deserialize_from(&mut reader)
-            .and_then(|()| reader.end());
-        match read {
-            // Nothing after the first event too many is looked at.
-            Err(_) if items.events.len() > max => {}
-            Err(error) => {
-                return Err(Problem::new(
-                    Slug::NotJson,
-                    format!("the body is not a JSON array: {error}; nothing was stored"),
-                ));
-            }
-            Ok(()) => {}
-        }
-        items.events
-    } else {
-        return Ok(Batch::One(bytes.clone()));
-    };
-    if events.len() > max {
-        return Err(Problem::new(
-            Slug::BatchTooLarge,
-            format!("the batch has more than {max} events; nothing was stored"),
-        ));
-    }
-    let events = events.into_iter().map(|event| bytes.slice_ref(event));
-    Ok(Batch::Many(events.collect()))
-}
-
-/// The items of an array, read no further than the first one too many.
-struct Items<'a> {
-    events: Vec<&'a [u8]>,
-    max: usize,
-}
-
-impl<'a> Items<'a> {
-    fn deserialize_from<D: Deserializer<'a>>(&mut self, reader: D) -> Result<(), D::Error> {
-        reader.deserialize_seq(self)
-    }
-}
-
-impl<'a> Visitor<'a> for &mut Items<'a> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("an array of events")
-    }
-
-    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<(), A::Error> {
-        while let Some(event) = items.next_element::<&'a RawValue>()? {
-            self.events.push(event.get().as_bytes());
-            if self.events.len() > self.max {
-                return Err(A::Error::custom("too many events"));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Events are views into their body and keep all of it in memory. Where most of a body is not theirs they get their own
-/// bytes, so that what waits in the ledger's queue is never much more than the queue is charged for.
-fn detach(checked: &mut [Checked], body_bytes: usize) {
-    let good = || checked.iter().filter_map(|event| event.as_ref().ok());
-    let charged: usize = good().map(|event| event.data.len()).sum();
-    if charged >= body_bytes / 2 {
-        return;
-    }
-    for event in checked.iter_mut().filter_map(|event| event.as_mut().ok()) {
-        event.data = Bytes::copy_from_slice(&event.data);
-    }
-}
-
-fn check(bytes: Bytes) -> Checked {
-    OwnedEvent::parse(bytes.clone()).map_err(|error| (readable_id(&bytes), error.into()))
-}
-
-/// The id of an event that is refused, so that the client can tell which one it was.
-fn readable_id(bytes: &[u8]) -> Option<EventId> {
-    #[derive(Deserialize)]
-    struct Named<'a> {
-        #[serde(borrow)]
-        id: Cow<'a, str>,
-    }
-    serde_json::from_slice::<Named<'_>>(bytes)
-        .ok()?
-        .id
-        .parse()
-        .ok()
-}
-
 async fn append(
     workspace: &Workspace,
-    caller: Caller,
+    caller: &Caller,
     checked: Vec<Checked>,
 ) -> Result<(Vec<EventResult>, Option<String>), Problem> {
     let mut names = Vec::with_capacity(checked.len());
@@ -375,5 +267,4 @@ async fn append(
     Ok((results, receipt))
 }
 
-#[cfg(test)]
-mod tests;
+mod cutting;

@@ -14,11 +14,9 @@ mod sessions;
 mod state;
 mod workspace;
 
-use std::time::Duration;
-
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, post, put};
 use axum::{Json, Router};
@@ -38,7 +36,6 @@ pub fn router(state: ApiState) -> Router {
         .route("/v1/keys/{id}", delete(keys::revoke))
         .route_layer(middleware::from_fn(access::require_admin));
     let v1 = Router::new()
-        .route("/v1/events", post(events::post))
         .route("/v1/blobs/{hash}", put(blobs::put).get(blobs::get))
         .route("/v1/sessions", get(sessions::list))
         .route("/v1/sessions/{session}", get(sessions::one))
@@ -57,18 +54,19 @@ pub fn router(state: ApiState) -> Router {
         .route("/v1", any(not_found))
         .route("/v1/", any(not_found))
         .route("/v1/{*rest}", any(not_found))
-        .layer(middleware::from_fn_with_state(
-            state.clone(),
-            access::require_key,
-        ))
-        .layer(middleware::from_fn_with_state(state.clone(), limit_time));
+        .layer(middleware::from_fn_with_state(state.clone(), access::guard))
+        // Where agents post most: guarded within its handlers.
+        .route(
+            "/v1/events",
+            post(events::post).fallback(events::other_method),
+        );
     Router::new()
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .route("/openapi.json", get(description))
         .merge(observe::metrics_route(&state))
+        .layer(middleware::map_response(secured))
         .merge(v1)
-        .layer(middleware::map_response(secure))
         .with_state(state)
 }
 
@@ -178,21 +176,8 @@ async fn method_not_allowed() -> Problem {
     )
 }
 
-async fn limit_time(State(state): State<ApiState>, request: Request, next: Next) -> Response {
-    let limit = Duration::from_secs(state.limits.request_seconds_max);
-    match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => Problem::new(
-            Slug::Timeout,
-            "the answer took too long; events may be stored: send them again, and they are told apart by their ids",
-        )
-        .into_response(),
-    }
-}
-
 /// Headers of every answer. What is not marked immutable by its handler is not kept by anyone on the way.
-async fn secure(mut response: Response) -> Response {
-    let headers = response.headers_mut();
+fn secure(headers: &mut HeaderMap) {
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),
@@ -204,6 +189,10 @@ async fn secure(mut response: Response) -> Response {
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
+}
+
+async fn secured(mut response: Response) -> Response {
+    secure(response.headers_mut());
     response
 }
 

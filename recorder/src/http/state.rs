@@ -1,5 +1,6 @@
 //! What every handler works on.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,9 +31,13 @@ impl Limits {
     }
 }
 
-/// What every handler works on, beside the ledger of its request's workspace.
+/// What every handler works on, beside the ledger of its request's workspace. Cheap to clone: each request does it.
 #[derive(Clone)]
-pub struct ApiState {
+pub struct ApiState(Arc<Shared>);
+
+/// What the clones of a state share.
+#[derive(Clone)]
+pub struct Shared {
     pub(crate) workspaces: Workspaces,
     pub(crate) limits: Arc<Limits>,
     pub(crate) uploads: Arc<Semaphore>,
@@ -42,18 +47,25 @@ pub struct ApiState {
     pub(crate) rates: Arc<Rates>,
 }
 
+impl Deref for ApiState {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
 impl ApiState {
     /// The API of the ledgers of a server.
     pub fn new(workspaces: impl Into<Workspaces>, bundles: BundleMaker) -> Self {
-        Self {
-            bundles: Some(bundles),
-            ..Self::without_bundles(workspaces)
-        }
+        let mut state = Self::without_bundles(workspaces);
+        Arc::make_mut(&mut state.0).bundles = Some(bundles);
+        state
     }
 
     /// The same where nothing can make bundles.
     pub fn without_bundles(workspaces: impl Into<Workspaces>) -> Self {
-        Self {
+        let shared = Shared {
             workspaces: workspaces.into(),
             limits: Arc::default(),
             uploads: Arc::new(Semaphore::new(0)),
@@ -61,25 +73,27 @@ impl ApiState {
             metrics: Metrics::default(),
             metrics_access: MetricsAccess::Key,
             rates: Arc::new(Rates::new(0, 0)),
-        }
-        .with_limits(Limits::default())
+        };
+        Self(Arc::new(shared)).with_limits(Limits::default())
     }
 
     /// The same with other limits.
     pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.uploads = Arc::new(Semaphore::new(limits.uploads_max));
-        self.rates = Arc::new(Rates::new(
+        let shared = Arc::make_mut(&mut self.0);
+        shared.uploads = Arc::new(Semaphore::new(limits.uploads_max));
+        shared.rates = Arc::new(Rates::new(
             limits.key_requests_per_second_max,
             limits.key_requests_burst_max,
         ));
-        self.limits = Arc::new(limits);
+        shared.limits = Arc::new(limits);
         self
     }
 
     /// The same with the counters that `/metrics` shows, and who may see them.
     pub fn with_metrics(mut self, metrics: Metrics, access: MetricsAccess) -> Self {
-        self.metrics = metrics;
-        self.metrics_access = access;
+        let shared = Arc::make_mut(&mut self.0);
+        shared.metrics = metrics;
+        shared.metrics_access = access;
         self
     }
 }

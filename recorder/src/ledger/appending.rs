@@ -150,16 +150,23 @@ impl Ledger {
             place: self.0.metrics.queued(bytes),
             key,
         };
-        let sender = self.0.queue.lock().ok().and_then(|queue| queue.clone());
-        let sender = sender.ok_or_else(|| self.stopped_error())?;
         if waits {
-            sender.send(request).await.map_err(|_| self.stopped_error())
-        } else {
-            sender.try_send(request).map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => LedgerError::Busy,
-                mpsc::error::TrySendError::Closed(_) => self.stopped_error(),
-            })
+            let sender = self.0.queue.read().ok().and_then(|queue| queue.clone());
+            let sender = sender.ok_or_else(|| self.stopped_error())?;
+            return sender.send(request).await.map_err(|_| self.stopped_error());
         }
+        self.send_now(request).map_err(|error| match error {
+            Some(mpsc::error::TrySendError::Full(_)) => LedgerError::Busy,
+            // Not while the queue is held: the reason is read from it.
+            Some(mpsc::error::TrySendError::Closed(_)) | None => self.stopped_error(),
+        })
+    }
+
+    /// Puts a request into the queue, whose lock many can hold at the same time. `None` as the error if it is closed.
+    fn send_now(&self, request: Request) -> Result<(), Option<mpsc::error::TrySendError<Request>>> {
+        let queue = self.0.queue.read().map_err(|_| None)?;
+        let sender = queue.as_ref().ok_or(None)?;
+        sender.try_send(request).map_err(Some)
     }
 
     async fn wait<T>(

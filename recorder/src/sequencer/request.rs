@@ -81,8 +81,21 @@ pub(super) fn collect(
     requests
 }
 
-/// Answers each request. A client that is gone meanwhile gets no answer; its events are stored all the same.
+/// Requests of a group from which on they are answered by a task of its own.
+const SPREAD_MIN: usize = 4;
+
+/// Answers each request. Each answer wakes a task: from the sequencer's thread, which is none of those that run them, every
+/// one would go through the queue that all of these share. One task that wakes the others on a thread of theirs does not,
+/// and the next group is begun meanwhile.
 pub(super) fn answer(requests: Vec<Request>, answers: Vec<Answer>) {
+    if requests.len() < SPREAD_MIN {
+        return answer_each(requests, answers);
+    }
+    drop(tokio::spawn(async move { answer_each(requests, answers) }));
+}
+
+/// A client that is gone meanwhile gets no answer; its events are stored all the same.
+fn answer_each(requests: Vec<Request>, answers: Vec<Answer>) {
     for (request, answer) in requests.into_iter().zip(answers) {
         // It waits no more once its client can know it.
         drop((request.permit, request.place));

@@ -171,6 +171,9 @@ impl std::fmt::Debug for DatabaseUrl {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkspaceName(String);
 
+/// Name of the workspace that every data directory has.
+pub(crate) const WORKSPACE_DEFAULT: &str = "default";
+
 /// Text that cannot name a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} cannot name a workspace: 1 to 32 of a-z, 0-9 and hyphen, beginning with a letter")]
@@ -182,15 +185,24 @@ impl WorkspaceName {
         &self.0
     }
 
+    /// Whether a text can name a workspace.
+    pub(crate) fn is_good(text: &str) -> bool {
+        text.len() <= WORKSPACE_CHARACTERS_MAX
+            && text.starts_with(|first: char| first.is_ascii_lowercase())
+            && text
+                .bytes()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+    }
+
     /// Whether it is the workspace that every data directory has.
     pub fn is_default(&self) -> bool {
-        *self == Self::default()
+        self.0 == WORKSPACE_DEFAULT
     }
 }
 
 impl Default for WorkspaceName {
     fn default() -> Self {
-        Self("default".to_owned())
+        Self(WORKSPACE_DEFAULT.to_owned())
     }
 }
 
@@ -198,12 +210,7 @@ impl FromStr for WorkspaceName {
     type Err = BadWorkspaceName;
 
     fn from_str(text: &str) -> Result<Self, BadWorkspaceName> {
-        let is_good = text.len() <= WORKSPACE_CHARACTERS_MAX
-            && text.starts_with(|first: char| first.is_ascii_lowercase())
-            && text
-                .bytes()
-                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
-        is_good
+        Self::is_good(text)
             .then(|| Self(text.to_owned()))
             .ok_or_else(|| BadWorkspaceName(text.chars().take(64).collect()))
     }

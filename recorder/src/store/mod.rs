@@ -28,6 +28,7 @@ use crate::tree::FullTile;
 pub use condition::MigrationStep;
 pub(crate) use condition::{condition, migrations, next_step_for_version};
 pub(crate) use ledgers::ledgers;
+pub(crate) use location::WORKSPACE_DEFAULT;
 pub use location::{BadWorkspaceName, DatabaseUrl, LedgerLocation, WorkspaceName};
 
 pub(crate) type Result<T> = std::result::Result<T, LedgerError>;

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::text::KeyText;
-use super::{KeyRow, Principal, secret};
+use super::{KeyRow, Principal, Role, secret};
 use crate::error::LedgerError;
 use crate::random;
 use crate::store::{Store, WorkspaceName};
@@ -39,9 +39,26 @@ pub(crate) struct KeyGate {
     hashing: Arc<Semaphore>,
 }
 
+/// Whom a request speaks for, as far as what it may do depends on it.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// The key's id.
+    pub(crate) id: Arc<str>,
+    pub(crate) role: Role,
+}
+
+impl From<Principal> for Caller {
+    fn from(principal: Principal) -> Self {
+        Self {
+            id: principal.id.into(),
+            role: principal.role,
+        }
+    }
+}
+
 /// A key that was right.
 struct Right {
-    principal: Principal,
+    caller: Caller,
     /// What was stored of its secret then.
     stored: Vec<u8>,
     secret_hash: [u8; 32],
@@ -81,7 +98,7 @@ impl KeyGate {
         if row.role()? != key.role {
             return Ok(None);
         }
-        if let Some(is_right) = self.remembered(&key, Some(&row.secret)) {
+        if let Some(is_right) = self.remembered(&key, &row.secret) {
             return is_right.then(|| principal(row)).transpose();
         }
         self.verify(&key, row).await
@@ -89,12 +106,13 @@ impl KeyGate {
 
     /// Who a key's text speaks for, if it was right before and unless it was revoked meanwhile: the caller must see to that in
     /// another way. Costs one fast hash.
-    pub(crate) fn recognise(&self, text: &str) -> Option<Principal> {
+    pub(crate) fn recognise(&self, text: &str) -> Option<Caller> {
         let key = self.read(text)?;
-        self.remembered(&key, None).filter(|is_right| *is_right)?;
+        let given = self.secret_hash(&key);
         let right = self.right();
-        let principal = &right.get(key.id)?.principal;
-        (principal.role == key.role).then(|| principal.clone())
+        let known = right.get(key.id)?;
+        let is_right = bool::from(given.ct_eq(&known.secret_hash));
+        (is_right && known.caller.role == key.role).then(|| known.caller.clone())
     }
 
     /// Whether a key is there and not revoked.
@@ -113,17 +131,18 @@ impl KeyGate {
     }
 
     fn read<'a>(&self, text: &'a str) -> Option<KeyText<'a>> {
-        KeyText::parse(text).filter(|key| key.workspace == self.workspace)
+        KeyText::parse(text).filter(|key| key.workspace == self.workspace.as_str())
     }
 
     /// Whether a secret is right, as far as memory tells: `None` if the key was not right before, or not with what is stored now.
-    fn remembered(&self, key: &KeyText<'_>, stored: Option<&[u8]>) -> Option<bool> {
+    fn remembered(&self, key: &KeyText<'_>, stored: &[u8]) -> Option<bool> {
+        let given = self.secret_hash(key);
         let right = self.right();
         let known = right.get(key.id)?;
-        if stored.is_some_and(|stored| stored != known.stored) {
+        if stored != known.stored {
             return None;
         }
-        Some(bool::from(self.secret_hash(key).ct_eq(&known.secret_hash)))
+        Some(bool::from(given.ct_eq(&known.secret_hash)))
     }
 
     /// Computes the hash of a secret and compares it with what is stored. At most [`HASHES_MAX`] at a time, and for a key to
@@ -139,7 +158,7 @@ impl KeyGate {
             return Err(LedgerError::TooManyAttempts { seconds: 1 });
         };
         // Others with the same key may have been faster.
-        if let Some(is_right) = self.remembered(key, Some(&row.secret)) {
+        if let Some(is_right) = self.remembered(key, &row.secret) {
             return is_right.then(|| principal(row)).transpose();
         }
         self.check_failures(key.id)?;
@@ -190,7 +209,7 @@ impl KeyGate {
 
     fn remember(&self, key: &KeyText<'_>, principal: Principal, stored: Vec<u8>) {
         let known = Right {
-            principal,
+            caller: principal.into(),
             stored,
             secret_hash: self.secret_hash(key),
         };
@@ -204,7 +223,10 @@ impl KeyGate {
 
     fn secret_hash(&self, key: &KeyText<'_>) -> [u8; 32] {
         // Whoever does not have the key of this process cannot compute it, not even for a secret at hand.
-        *ContentHash::of(&[self.hash_key, key.secret].concat()).as_bytes()
+        let mut keyed = [0; 64];
+        keyed[..32].copy_from_slice(&self.hash_key);
+        keyed[32..].copy_from_slice(&key.secret);
+        *ContentHash::of(&keyed).as_bytes()
     }
 
     fn check_failures(&self, id: &str) -> Result<(), LedgerError> {

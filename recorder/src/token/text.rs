@@ -1,6 +1,6 @@
 //! A bearer key as clients send it.
 
-use crate::store::WorkspaceName;
+use crate::store::{WORKSPACE_DEFAULT, WorkspaceName};
 use crate::token::Role;
 
 const PREFIX: &str = "rmb";
@@ -11,7 +11,7 @@ const ID_CHARACTERS_MAX: usize = 32;
 /// workspaces have none in their text; they are of the default one.
 pub(super) struct KeyText<'a> {
     pub(super) role: Role,
-    pub(super) workspace: WorkspaceName,
+    pub(super) workspace: &'a str,
     pub(super) id: &'a str,
     pub(super) secret: [u8; 32],
 }
@@ -29,10 +29,13 @@ impl<'a> KeyText<'a> {
             return None;
         };
         let (workspace, id, secret) = match *rest {
-            [id, secret] => (WorkspaceName::default(), id, secret),
-            [workspace, id, secret] => (workspace.parse().ok()?, id, secret),
+            [id, secret] => (WORKSPACE_DEFAULT, id, secret),
+            [workspace, id, secret] => (workspace, id, secret),
             _ => return None,
         };
+        if !WorkspaceName::is_good(workspace) {
+            return None;
+        }
         if *prefix != PREFIX || id.is_empty() || id.len() > ID_CHARACTERS_MAX {
             return None;
         }
@@ -50,6 +53,11 @@ impl<'a> KeyText<'a> {
 /// The workspace that a key's text names: where a request with it belongs. `None` for what cannot be a key. Says nothing about
 /// whether the key is valid there.
 pub fn workspace_of(text: &str) -> Option<WorkspaceName> {
+    workspace_in(text)?.parse().ok()
+}
+
+/// The same without a copy of the name.
+pub(crate) fn workspace_in(text: &str) -> Option<&str> {
     KeyText::parse(text).map(|key| key.workspace)
 }
 
@@ -73,7 +81,7 @@ mod tests {
             (key.role, key.id, key.secret),
             (Role::Read, "0123", [0xab; 32])
         );
-        assert_eq!(key.workspace, acme);
+        assert_eq!(key.workspace, acme.as_str());
         let old = format!("rmb_write_0123_{secret}");
         assert_eq!(workspace_of(&old), Some(WorkspaceName::default()));
         for bad in [

@@ -1,5 +1,7 @@
 //! Every route with every kind of key.
 
+use std::time::Duration;
+
 use super::*;
 use crate::{NewToken, WorkspaceName};
 
