@@ -7,6 +7,7 @@
 //! older or empty; never is it ahead, since what it states was durable before. So a crash cannot make a good ledger look
 //! rolled back. The anchor is synced, about once a second while the ledger grows and when it is closed.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -63,6 +64,46 @@ impl CheckpointCopy {
             // A draft that cannot be removed either is overwritten by the next one.
             drop(fs::remove_file(&draft));
             failed("cannot write", &self.0)(source)
+        })
+    }
+
+    /// Removes drafts that other processes left when they ended in the middle of a write, if they are at least so old. A
+    /// process that lives and loses its draft by this tells so in its log, and writes the copy again with its next group.
+    pub(crate) fn remove_drafts(&self, age_min: Duration) {
+        let folder = match self.0.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        // What cannot be listed or removed is in nobody's way.
+        let Ok(files) = fs::read_dir(folder) else {
+            return;
+        };
+        for file in files.filter_map(Result::ok) {
+            let is_stale = self.is_others_draft(&file.file_name())
+                && file.metadata().is_ok_and(|file| {
+                    let age = file.modified().ok().and_then(|at| at.elapsed().ok());
+                    file.is_file() && age.unwrap_or_default() >= age_min
+                });
+            if is_stale && let Err(error) = fs::remove_file(file.path()) {
+                tracing::debug!(%error, path = %file.path().display(), "an old draft stays");
+            }
+        }
+    }
+
+    /// Whether a name is that of a draft which another process wrote.
+    fn is_others_draft(&self, name: &OsStr) -> bool {
+        let copy = self.0.file_name().and_then(OsStr::to_str);
+        let Some((name, copy)) = name.to_str().zip(copy) else {
+            return false;
+        };
+        let number = name
+            .strip_prefix(copy)
+            .and_then(|rest| rest.strip_prefix('.'))
+            .and_then(|rest| rest.strip_suffix(".new"));
+        number.is_some_and(|number| {
+            number
+                .parse::<u32>()
+                .is_ok_and(|id| id != std::process::id())
         })
     }
 
@@ -133,6 +174,9 @@ const BESIDE_EVERY: Duration = Duration::from_millis(100);
 /// Least time between two writes of the anchor.
 const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 
+/// Longest time that a draft can be in use: it is renamed as soon as it is written.
+const DRAFT_TIME_MAX: Duration = Duration::from_secs(600);
+
 /// The copies that a sequencer keeps, and what of them waits to be written. A copy that cannot be written is no reason to
 /// deny what is stored: it is told in the log and tried again with the next group.
 pub(crate) struct CheckpointCopies {
@@ -182,6 +226,18 @@ impl CheckpointCopies {
         Self {
             kept: [Some(beside), anchor].into_iter().flatten().collect(),
             newest: None,
+        }
+    }
+
+    /// Removes what earlier processes left half written. `is_alone` says that no other process can write to this ledger now.
+    pub(crate) fn remove_drafts(&self, is_alone: bool) {
+        let age_min = if is_alone {
+            Duration::ZERO
+        } else {
+            DRAFT_TIME_MAX
+        };
+        for kept in &self.kept {
+            kept.copy.remove_drafts(age_min);
         }
     }
 

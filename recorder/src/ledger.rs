@@ -156,6 +156,7 @@ impl Ledger {
             }
         }
         let mut copies = CheckpointCopies::new(beside, anchor);
+        copies.remove_drafts(lock.is_some());
         if let Some(note) = reader.checkpoint().await? {
             copies.follow(note);
             copies.write_all();

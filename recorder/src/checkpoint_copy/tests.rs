@@ -158,3 +158,60 @@ async fn no_new_ledger_is_made_beside_what_is_left_of_another() {
     }
     open(&test).await.expect("a new ledger").close().await;
 }
+
+#[tokio::test]
+async fn drafts_that_ended_processes_left_are_removed_at_opening() {
+    let test = TestLedger::new().await;
+    test.record_notes("a", 1).await;
+    test.ledger.close().await;
+    let place = |name: &str| test.path().join(name);
+    let left = [
+        "ledger.checkpoint.1.new",
+        "ledger.checkpoint.4000000000.new",
+    ];
+    let others = [
+        "ledger.checkpoint.new",
+        "ledger.checkpoint.x.new",
+        "ledger.checkpoint.1.new.kept",
+        "other.checkpoint.1.new",
+    ];
+    for name in left.iter().chain(&others) {
+        fs::write(place(name), "half a note").expect("writes");
+    }
+    open(&test).await.expect("opens").close().await;
+    for name in left {
+        assert!(!place(name).exists(), "{name}");
+    }
+    for name in others {
+        assert!(place(name).exists(), "{name}");
+    }
+    assert!(place("ledger.checkpoint").exists());
+}
+
+#[test]
+fn where_others_may_write_only_old_drafts_are_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = CheckpointCopy::new(folder.path().join("anchor"));
+    let copies = CheckpointCopies::new(copy, None);
+    let (fresh, old) = (
+        folder.path().join("anchor.1.new"),
+        folder.path().join("anchor.2.new"),
+    );
+    for path in [&fresh, &old] {
+        fs::write(path, "half a note").expect("writes");
+    }
+    let before = std::time::SystemTime::now() - DRAFT_TIME_MAX - Duration::from_secs(1);
+    let file = fs::File::options().write(true).open(&old).expect("opens");
+    file.set_modified(before).expect("sets");
+    copies.remove_drafts(false);
+    assert!(fresh.exists());
+    assert!(!old.exists());
+    // Its own draft is overwritten by the next write, and may be in use.
+    let own = folder
+        .path()
+        .join(format!("anchor.{}.new", std::process::id()));
+    fs::write(&own, "half a note").expect("writes");
+    copies.remove_drafts(true);
+    assert!(!fresh.exists());
+    assert!(own.exists());
+}

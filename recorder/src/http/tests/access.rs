@@ -187,9 +187,7 @@ async fn everything_under_v1_asks_for_a_key_first() {
         .await;
     assert_eq!(answer.problem(), "method-not-allowed");
     assert_eq!(answer.headers[header::ALLOW], "POST");
-    let answer = api
-        .send(request(&Method::DELETE, "/v1/events", None))
-        .await;
+    let answer = api.send(request(&Method::DELETE, "/v1/events", None)).await;
     assert_eq!(answer.status, 401, "a key comes first");
     let answer = api.get("/v1/nothing/here").await;
     assert_eq!(
