@@ -1,9 +1,13 @@
 //! Who is signed in. Nothing of it is stored: a restart signs everybody out.
 
 use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
 use remembrancer_recorder::WorkspaceName;
 use remembrancer_schema::hash::sha256;
 use subtle::ConstantTimeEq as _;
@@ -16,8 +20,10 @@ const CODE_TTL: Duration = Duration::from_secs(10 * 60);
 const SIGN_INS_MAX: usize = 1_000;
 /// Most one-time codes held at a time.
 const CODES_MAX: usize = 100;
-/// Most failed attempts of one kind within [`FAILURES_WINDOW`], from everybody together.
+/// Most failed attempts of one kind within [`FAILURES_WINDOW`], from one client's address.
 const FAILURES_MAX: usize = 10;
+/// Most addresses whose failed attempts are counted; those of further ones have to wait until there is room.
+const ADDRESSES_MAX: usize = 1_000;
 /// The window over which failed attempts are counted.
 const FAILURES_WINDOW: Duration = Duration::from_secs(60);
 
@@ -87,14 +93,14 @@ impl Logins {
             .remove(secret);
     }
 
-    /// Counts a wrong key.
-    pub(crate) fn wrong_key(&self) -> Attempt {
-        self.wrong_keys.count(Instant::now())
+    /// Counts a wrong key that came from an address.
+    pub(crate) fn wrong_key(&self, from: Client) -> Attempt {
+        self.wrong_keys.count(from, Instant::now())
     }
 
-    /// Counts a wrong one-time code.
-    pub(crate) fn wrong_code(&self) -> Attempt {
-        self.wrong_codes.count(Instant::now())
+    /// Counts a wrong one-time code that came from an address.
+    pub(crate) fn wrong_code(&self, from: Client) -> Attempt {
+        self.wrong_codes.count(from, Instant::now())
     }
 }
 
@@ -107,19 +113,51 @@ pub(crate) enum Attempt {
     Throttled,
 }
 
+/// Where an attempt comes from, as far as attempts are counted apart: an address, or the network that one customer of a
+/// provider has with IPv6; all together where the server does not know. Behind a proxy that is the proxy's: nobody can make
+/// up another one in a header.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Client(Option<IpAddr>);
+
+impl From<IpAddr> for Client {
+    fn from(address: IpAddr) -> Self {
+        Self(Some(match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+            }
+            address => address,
+        }))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Client {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        Ok(peer.map_or_else(Self::default, |ConnectInfo(peer)| peer.ip().into()))
+    }
+}
+
 /// The failed attempts of one kind. A right secret is never held up by them: with 256 random bits, the throttle only tells
 /// guessers to wait.
 #[derive(Default)]
-struct Failures(Mutex<VecDeque<Instant>>);
+struct Failures(Mutex<HashMap<Client, VecDeque<Instant>>>);
 
 impl Failures {
     /// While throttled nothing is counted, so that the wait ends however often somebody tries.
-    fn count(&self, now: Instant) -> Attempt {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while failures
-            .front()
-            .is_some_and(|at| now.saturating_duration_since(*at) > FAILURES_WINDOW)
-        {
+    fn count(&self, from: Client, now: Instant) -> Attempt {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |at: &Instant| now.saturating_duration_since(*at) > FAILURES_WINDOW;
+        if all.len() >= ADDRESSES_MAX && !all.contains_key(&from) {
+            all.retain(|_, failures| !failures.back().is_none_or(is_over));
+            if all.len() >= ADDRESSES_MAX {
+                return Attempt::Throttled;
+            }
+        }
+        let failures = all.entry(from).or_default();
+        while failures.front().is_some_and(is_over) {
             failures.pop_front();
         }
         if failures.len() >= FAILURES_MAX {
@@ -220,24 +258,57 @@ mod tests {
     fn ten_failures_throttle_for_a_minute_and_no_longer() {
         let failures = Failures::default();
         let start = Instant::now();
+        let (one, other) = (client("192.0.2.1"), client("192.0.2.2"));
         for _ in 0..FAILURES_MAX {
-            assert_eq!(failures.count(start), Attempt::Failed);
+            assert_eq!(failures.count(one, start), Attempt::Failed);
         }
         for second in 1..=60 {
             let now = start + Duration::from_secs(second);
-            assert_eq!(failures.count(now), Attempt::Throttled, "{second}");
+            assert_eq!(failures.count(one, now), Attempt::Throttled, "{second}");
         }
+        assert_eq!(failures.count(other, start), Attempt::Failed);
         let later = start + FAILURES_WINDOW + Duration::from_secs(1);
-        assert_eq!(failures.count(later), Attempt::Failed);
+        assert_eq!(failures.count(one, later), Attempt::Failed);
+    }
+
+    fn client(address: &str) -> Client {
+        address.parse::<IpAddr>().expect("an address").into()
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_client_and_an_address_of_ipv4_is_one_in_both_forms() {
+        assert_eq!(client("2001:db8:1:2::1"), client("2001:db8:1:2:ffff::9"));
+        assert_ne!(client("2001:db8:1:2::1"), client("2001:db8:1:3::1"));
+        assert_eq!(client("::ffff:192.0.2.1"), client("192.0.2.1"));
+        assert_ne!(client("192.0.2.1"), Client::default());
+    }
+
+    #[test]
+    fn the_clients_that_are_counted_are_bounded_and_make_room() {
+        let failures = Failures::default();
+        let start = Instant::now();
+        let one_of_many = |number: usize| {
+            let number = u32::try_from(number).expect("small");
+            Client::from(IpAddr::from(number.to_be_bytes()))
+        };
+        for number in 0..ADDRESSES_MAX {
+            assert_eq!(failures.count(one_of_many(number), start), Attempt::Failed);
+        }
+        let further = one_of_many(ADDRESSES_MAX);
+        assert_eq!(failures.count(further, start), Attempt::Throttled);
+        assert_eq!(failures.count(one_of_many(0), start), Attempt::Failed);
+        let later = start + FAILURES_WINDOW + Duration::from_secs(1);
+        assert_eq!(failures.count(further, later), Attempt::Failed);
+        assert_eq!(failures.0.lock().expect("a lock").len(), 1);
     }
 
     #[test]
     fn wrong_codes_do_not_throttle_keys() {
         let logins = Logins::default();
         for _ in 0..FAILURES_MAX {
-            assert_eq!(logins.wrong_code(), Attempt::Failed);
+            assert_eq!(logins.wrong_code(Client::default()), Attempt::Failed);
         }
-        assert_eq!(logins.wrong_code(), Attempt::Throttled);
-        assert_eq!(logins.wrong_key(), Attempt::Failed);
+        assert_eq!(logins.wrong_code(Client::default()), Attempt::Throttled);
+        assert_eq!(logins.wrong_key(Client::default()), Attempt::Failed);
     }
 }

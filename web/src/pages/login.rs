@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::error::{PageError, Params};
 use crate::guard::{COOKIE, cookie, is_local, same_origin};
-use crate::login::{Attempt, SIGN_IN_TTL, SignIn};
+use crate::login::{Attempt, Client, SIGN_IN_TTL, SignIn};
 use crate::page::{Page, Shell};
 use crate::source::SourceError;
 use crate::state::ViewerState;
@@ -49,6 +49,7 @@ pub(crate) async fn form(
 
 pub(crate) async fn with_key(
     State(state): State<ViewerState>,
+    from: Client,
     headers: HeaderMap,
     form: Result<Form<KeyForm>, FormRejection>,
 ) -> Result<Response, PageError> {
@@ -71,7 +72,7 @@ pub(crate) async fn with_key(
             return sign_in(&state, who, &to);
         }
     }
-    if state.logins().wrong_key() == Attempt::Throttled {
+    if state.logins().wrong_key(from) == Attempt::Throttled {
         return Ok(throttled(to));
     }
     let problem = "This is not a key that may read. Keys with the role write can't be used here.";
@@ -80,12 +81,13 @@ pub(crate) async fn with_key(
 
 pub(crate) async fn with_code(
     State(state): State<ViewerState>,
+    from: Client,
     Path(code): Path<String>,
 ) -> Result<Response, PageError> {
     if state.logins().redeem(&code) {
         return sign_in(&state, SignIn::default(), "/");
     }
-    if state.logins().wrong_code() == Attempt::Throttled {
+    if state.logins().wrong_code(from) == Attempt::Throttled {
         return Ok(throttled("/".to_owned()));
     }
     let problem =

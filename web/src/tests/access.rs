@@ -1,5 +1,9 @@
 //! Who is let in, and what is refused.
 
+use std::net::SocketAddr;
+
+use axum::extract::ConnectInfo;
+
 use super::*;
 
 #[tokio::test]
@@ -157,6 +161,27 @@ async fn forms_from_elsewhere_and_wrong_keys_are_refused() {
         StatusCode::SEE_OTHER,
         "the right key is not held up"
     );
+}
+
+#[tokio::test]
+async fn wrong_keys_from_one_address_make_no_other_wait() {
+    let viewer = Viewer::over(plain);
+    let attempt = |last: u8| {
+        let mut request = Request::post("/login")
+            .header("host", "localhost:7331")
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Body::from("key=wrong"))
+            .expect("a request");
+        let peer = SocketAddr::from(([192, 0, 2, last], 1));
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let router = viewer.router.clone();
+        async move { router.oneshot(request).await.expect("infallible").status() }
+    };
+    for _ in 0..10 {
+        assert_eq!(attempt(1).await, StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(attempt(1).await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(attempt(2).await, StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]
