@@ -148,7 +148,7 @@ impl Workspaces {
             // Most keys, and nothing is copied for them.
             Some(WORKSPACE_DEFAULT) => Ok(Some(self.0.default.clone())),
             Some(name) => match name.parse() {
-                Ok(name) => self.get(&name).await,
+                Ok(name) => Box::pin(self.get(&name)).await,
                 Err(_) => Ok(None),
             },
             None => Ok(None),

@@ -29,7 +29,8 @@ pub(super) async fn guard(State(state): State<ApiState>, request: Request, next:
     guarded(&state, request, false, answer).await
 }
 
-/// The same around one handler, without a layer.
+/// The same around one handler, without a layer. What it rarely does is boxed: each request's future is as large as all that
+/// it may become, and is moved to the heap.
 pub(super) async fn guarded<F>(
     state: &ApiState,
     request: Request,
@@ -98,7 +99,7 @@ where
     } = answer(request, workspace, caller).await;
     response.extensions_mut().insert(KeyId(Arc::clone(&id)));
     match kept {
-        Some(workspace) if !key_was_valid => confirm(&workspace, &id, response).await,
+        Some(workspace) if !key_was_valid => Box::pin(confirm(&workspace, &id, response)).await,
         _ => response,
     }
 }
@@ -144,7 +145,10 @@ async fn admit(
     let is_recognised = recognised.is_some();
     let caller = match recognised {
         Some(caller) => caller,
-        None => Caller::from(keys.authenticate(token).await?.ok_or_else(refused)?),
+        None => {
+            let known = Box::pin(keys.authenticate(token)).await?;
+            Caller::from(known.ok_or_else(refused)?)
+        }
     };
     if let Err(seconds) = state.rates.take(&caller.id) {
         return Err(Problem::rate_limited(
