@@ -17,6 +17,13 @@ use crate::sequencer::{Request, Work};
 const CONDEMNED_ROUNDS_MAX: u32 = 6;
 const CONDEMNED_PAUSE: Duration = Duration::from_millis(200);
 
+/// What became of a request that does not wait for room.
+enum Offered {
+    Taken,
+    Full,
+    Closed,
+}
+
 impl Ledger {
     /// Appends events, in order, and waits until they are durable. Waits for room if the queue is full. One outcome per
     /// event: one that is rejected does not keep the others out.
@@ -155,18 +162,27 @@ impl Ledger {
             let sender = sender.ok_or_else(|| self.stopped_error())?;
             return sender.send(request).await.map_err(|_| self.stopped_error());
         }
-        self.send_now(request).map_err(|error| match error {
-            Some(mpsc::error::TrySendError::Full(_)) => LedgerError::Busy,
+        match self.offer(request) {
+            Offered::Taken => Ok(()),
+            Offered::Full => Err(LedgerError::Busy),
             // Not while the queue is held: the reason is read from it.
-            Some(mpsc::error::TrySendError::Closed(_)) | None => self.stopped_error(),
-        })
+            Offered::Closed => Err(self.stopped_error()),
+        }
     }
 
-    /// Puts a request into the queue, whose lock many can hold at the same time. `None` as the error if it is closed.
-    fn send_now(&self, request: Request) -> Result<(), Option<mpsc::error::TrySendError<Request>>> {
-        let queue = self.0.queue.read().map_err(|_| None)?;
-        let sender = queue.as_ref().ok_or(None)?;
-        sender.try_send(request).map_err(Some)
+    /// Puts a request into the queue if there is room. Many can do so at the same time.
+    fn offer(&self, request: Request) -> Offered {
+        let Ok(queue) = self.0.queue.read() else {
+            return Offered::Closed;
+        };
+        let Some(sender) = queue.as_ref() else {
+            return Offered::Closed;
+        };
+        match sender.try_send(request) {
+            Ok(()) => Offered::Taken,
+            Err(mpsc::error::TrySendError::Full(_)) => Offered::Full,
+            Err(mpsc::error::TrySendError::Closed(_)) => Offered::Closed,
+        }
     }
 
     async fn wait<T>(
