@@ -39,7 +39,7 @@ const ALLOWED_EDGES: [(&str, &[&str]); 6] = [
 ];
 
 /// Dependencies that only some crates may have, and those crates.
-const RESERVED: [(&str, &[&str]); 12] = [
+const RESERVED: [(&str, &[&str]); 13] = [
     ("blake3", &["remembrancer-schema"]),
     ("sha2", &["remembrancer-schema"]),
     ("sha1", &[]),
@@ -47,6 +47,7 @@ const RESERVED: [(&str, &[&str]); 12] = [
     ("hmac", &[]),
     ("ed25519-dalek", &["remembrancer-schema"]),
     ("sqlx", &["remembrancer-recorder"]),
+    ("rusqlite", &["remembrancer-recorder"]),
     ("askama", &["remembrancer-web"]),
     ("parquet", &["remembrancer-exports"]),
     ("arrow-array", &[]),
@@ -63,9 +64,10 @@ const RESERVED: [(&str, &[&str]); 12] = [
 /// Crates that are pure functions of their input.
 const PURE: [&str; 2] = ["schema", "replay"];
 /// What a pure crate does not name: input, output, clocks, randomness, other threads.
-const IMPURE: [&str; 14] = [
+const IMPURE: [&str; 15] = [
     "tokio",
     "sqlx",
+    "rusqlite",
     "axum",
     "std::fs",
     "std::net",

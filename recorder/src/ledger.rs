@@ -181,7 +181,8 @@ impl Ledger {
             retry: Retry::default(),
             acts: ActsDue::default(),
         };
-        // A thread of its own: as a task among those of the requests it would wait its turn at every answer of the database.
+        // A thread of its own: it waits in calls to SQLite and to the disk; and as a task among those of the requests it would
+        // wait its turn at every answer of a database server.
         let runtime = tokio::runtime::Handle::current();
         let task = tokio::task::spawn_blocking(move || runtime.block_on(sequencer.run(receiver)));
         let units = units(options.queue_bytes_max).min(Semaphore::MAX_PERMITS);

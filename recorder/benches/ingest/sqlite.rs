@@ -135,10 +135,10 @@ pub(crate) async fn write(rows: Rows) -> f64 {
     let mut connection = SqliteConnectOptions::new()
         .filename(folder.path().join("peer.sqlite"))
         .create_if_missing(true)
-        .page_size(8192)
+        .page_size(4096)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .pragma("wal_autocheckpoint", "1000")
+        .pragma("wal_autocheckpoint", "2000")
         .connect()
         .await
         .unwrap();

@@ -108,6 +108,12 @@ impl Direct {
         Ok(statement.query_row(values, read).optional()?)
     }
 
+    /// The number that a statement without parameters selects.
+    fn number(&self, statement: &'static str) -> Result<i64> {
+        let mut statement = self.0.prepare_cached(statement)?;
+        Ok(statement.query_row((), |row| row.get(0))?)
+    }
+
     pub(super) fn write_identity(&self, identity: &IdentityRow) -> Result<()> {
         self.execute(
             "INSERT INTO ledger (one, origin, public_key, created) VALUES (1, ?, ?, ?) ON CONFLICT (one) DO NOTHING",
@@ -116,7 +122,7 @@ impl Direct {
     }
 
     pub(super) fn size(&self) -> Result<u64> {
-        let size: i64 = self.first(SIZE, &[], |row| row.get(0))?.unwrap_or_default();
+        let size = self.number(SIZE)?;
         u64::try_from(size)
             .map_err(|_| LedgerError::Damaged(format!("it has {size} entries by their indices")))
     }
@@ -131,10 +137,7 @@ impl Direct {
     }
 
     pub(super) fn last_session_number(&self) -> Result<i64> {
-        let number = self.first("SELECT coalesce(max(no), 0) FROM sessions", &[], |row| {
-            row.get(0)
-        })?;
-        Ok(number.unwrap_or_default())
+        self.number("SELECT coalesce(max(no), 0) FROM sessions")
     }
 
     pub(super) fn event(&self, session_no: i64, id: &str) -> Result<Option<EntryRow>> {

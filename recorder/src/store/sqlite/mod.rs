@@ -66,9 +66,11 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
 /// How long a writer waits for another one (a key being made or revoked takes milliseconds).
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const READERS_MAX: u32 = 8;
-const PAGE_BYTES: u32 = 8192;
-/// Small, frequent WAL checkpoints: a rare large one shows as a pause of a tenth of a second.
-const WAL_CHECKPOINT_PAGES: &str = "1000";
+/// Of new files. A commit writes whole pages, and each active session has a page of its own in an index: with pages twice as
+/// large, single events wrote a third more bytes, and batches and large ledgers were no faster.
+const PAGE_BYTES: u32 = 4096;
+/// Small, frequent WAL checkpoints, every 8 MiB: a rare large one shows as a pause of a tenth of a second.
+const WAL_CHECKPOINT_PAGES: &str = "2000";
 
 /// A ledger's file.
 pub(crate) struct SqliteStore {

@@ -75,7 +75,12 @@ async fn a_byte_changed_in_a_payload_is_found() {
     let file = test.path().join("ledger.sqlite");
     let original = std::fs::read(&file).expect("reads");
     let mut tried = 0;
-    for (index, needle) in [(1, "a short text of its own"), (2, &long[..4000])] {
+    // Of the long one what stands beside its entry's number, and what stands on pages of its own.
+    for (index, needle) in [
+        (1, "a short text of its own"),
+        (2, &long[..300]),
+        (2, &long[20_000..20_300]),
+    ] {
         let at = place(&original, needle.as_bytes());
         for offset in [0, needle.len() / 2, needle.len() - 1] {
             for bit in [0x01, 0x80] {
@@ -88,7 +93,7 @@ async fn a_byte_changed_in_a_payload_is_found() {
             }
         }
     }
-    assert_eq!(tried, 12);
+    assert_eq!(tried, 18);
 }
 
 /// The only place of a text in the file.

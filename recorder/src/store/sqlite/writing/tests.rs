@@ -18,17 +18,6 @@ async fn open(database: &TestDatabase) -> Box<SqliteWriter> {
     Box::new(SqliteWriter::open(file).await.expect("opens"))
 }
 
-/// Begins to write enough entries for another thread, and stops waiting for it.
-async fn abandon(writer: &mut SqliteWriter) {
-    writer.begin().await.expect("begins");
-    let entries = group(0, MANY, 1).entries;
-    let mut writing = pin!(writer.write_entries(entries));
-    let polled = writing
-        .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()));
-    assert!(polled.is_pending(), "it was written on this thread");
-}
-
 #[tokio::test]
 async fn entries_are_stored_in_order_whichever_thread_writes_them() {
     let database = TestDatabase::sqlite();
@@ -61,10 +50,16 @@ async fn entries_are_stored_in_order_whichever_thread_writes_them() {
 async fn a_connection_that_nobody_waited_for_is_lost_and_its_group_with_it() {
     let database = TestDatabase::sqlite();
     let store = database.store().await;
+    let mut first = open(&database).await;
     let mut writer = open(&database).await;
-    abandon(&mut writer).await;
+    first.begin().await.expect("begins");
+    {
+        // It waits for the first one on another thread.
+        let mut begun = pin!(writer.begin());
+        let polled = begun.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending(), "two groups at once");
+    }
     for refused in [
-        writer.write(0, &group(0, MANY, 1).rest).await.err(),
         writer.commit().await.err(),
         writer.rollback().await.err(),
         writer.begin().await.err(),
@@ -75,15 +70,18 @@ async fn a_connection_that_nobody_waited_for_is_lost_and_its_group_with_it() {
         let refused = refused.expect("the connection is gone");
         assert!(refused.is_of_database(), "{refused}");
     }
-    // Its lock is gone too, as soon as the thread that has it is done.
+    // When it gets its turn it is closed, and the lock is free again.
+    group(0, 1, 1).write(&mut *first, 0).await.expect("writes");
+    first.commit().await.expect("commits");
+    first.close().await;
     let mut next = open(&database).await;
-    assert_eq!(next.begin().await.expect("begins"), 0);
-    group(0, 1, 2).write(&mut *next, 0).await.expect("writes");
+    assert_eq!(next.begin().await.expect("begins"), 1);
+    group(1, 2, 2).write(&mut *next, 1).await.expect("writes");
     next.commit().await.expect("commits");
     next.close().await;
     writer.close().await;
     let mut reads = store.connection().await.expect("connects");
-    assert_eq!(reads.size().await.expect("reads"), 1);
+    assert_eq!(reads.size().await.expect("reads"), 2);
 }
 
 #[tokio::test]
@@ -119,8 +117,8 @@ async fn both_drivers_set_a_connection_up_alike_on_one_copy_of_sqlite() {
     for (statement, expected) in [
         ("PRAGMA journal_mode", Some("wal")),
         ("PRAGMA synchronous", Some("2")),
-        ("PRAGMA wal_autocheckpoint", Some("1000")),
-        ("PRAGMA page_size", Some("8192")),
+        ("PRAGMA wal_autocheckpoint", Some("2000")),
+        ("PRAGMA page_size", Some("4096")),
         ("PRAGMA foreign_keys", Some("1")),
         ("PRAGMA busy_timeout", Some("10000")),
         ("PRAGMA locking_mode", Some("normal")),
