@@ -367,11 +367,6 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// Whether it is the database that failed, rather than something that was found in it or asked of it.
-    pub(crate) fn is_of_database(&self) -> bool {
-        matches!(self, Self::Database(_) | Self::Sqlite(_))
-    }
-
     /// What a reader of the record is told of a blob whose bytes are not there, without where they should be: that may be a
     /// path or a bucket.
     pub fn blob_loss(&self) -> Option<String> {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{LedgerLocation, Result, postgres, sqlite};
 use crate::doctor::Finding;
+use crate::error::LedgerError;
 
 /// One step from a version of the tables to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,5 +37,12 @@ pub(crate) fn next_step_for_version(found: i64, known: i64) -> &'static str {
         "bring it up to date with `remembrancer migrate`, after a backup"
     } else {
         "use the newer program that wrote it"
+    }
+}
+
+impl LedgerError {
+    /// Whether it is the database that failed, rather than something that was found in it or asked of it.
+    pub(crate) fn is_of_database(&self) -> bool {
+        matches!(self, Self::Database(_) | Self::Sqlite(_))
     }
 }
