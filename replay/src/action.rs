@@ -1,11 +1,13 @@
 //! Tool calls, joined with their results, with what guards said of them, and with the declared scope.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use remembrancer_schema::payload::{DecisionRecorded, Payload, ToolReturned};
+use remembrancer_schema::payload::{DecisionRecorded, Payload, ToolCalled, ToolReturned};
 
 use crate::analysis::{Action, Constraint, Decision, Returned};
-use crate::reading::{ReadEvent, Reading};
+use crate::reading::ReadEvent;
+#[cfg(test)]
+use crate::reading::Reading;
 use crate::scope::{Mandate, ProposedAction};
 
 /// The actions of a session, and what did not join.
@@ -22,61 +24,95 @@ pub(crate) struct Actions {
 
 /// Joins calls and results by call id, in order: where an id was used twice, its first result belongs to its first call.
 /// `constraints` are those of the analysis, in order of declaration.
-pub(crate) fn actions(reading: &Reading<'_>, constraints: &[Constraint]) -> Actions {
-    let mut joined = Actions::default();
-    let mut mandate = Mandate::default();
-    let place_by_id: HashMap<&str, usize> = constraints
-        .iter()
-        .enumerate()
-        .map(|(at, constraint)| (constraint.id.as_str(), at))
-        .collect();
-    let mut results: HashMap<&str, Vec<Returned>> = HashMap::new();
-    let mut decisions: Vec<(u64, &DecisionRecorded)> = Vec::new();
+#[cfg(test)]
+pub(crate) fn actions(reading: &Reading, constraints: &[Constraint]) -> Actions {
+    let mut joining = Joining::default();
+    let mut actions = Vec::new();
     for read in &reading.events {
+        joining.note(read, &mut actions);
+    }
+    joining.place(&mut actions, constraints);
+    Actions {
+        actions,
+        ..joining.joined()
+    }
+}
+
+/// The joins of a session that grows. The actions themselves are kept by the caller.
+#[derive(Debug, Default)]
+pub(crate) struct Joining {
+    mandate: Mandate,
+    undeclared_tool: Vec<bool>,
+    calls: HashMap<String, OfCall>,
+    /// For each action that breaks declared prohibitions: their ids.
+    broken: BTreeMap<usize, Vec<String>>,
+    /// How many decisions there were.
+    decided: usize,
+    /// Those that no call has joined, by their number.
+    loose: BTreeMap<usize, (Option<String>, Decision)>,
+}
+
+/// What was recorded with one call id.
+#[derive(Debug, Default)]
+struct OfCall {
+    /// Positions of its calls.
+    calls: Vec<usize>,
+    /// How many of them have their result.
+    returned: usize,
+    /// Results that wait for a call.
+    results: VecDeque<Returned>,
+    /// Numbers of decisions that wait for a call.
+    decisions: Vec<usize>,
+}
+
+impl Joining {
+    /// Takes the next event. Results and decisions join the actions that they belong to.
+    pub(crate) fn note(&mut self, read: &ReadEvent, actions: &mut Vec<Action>) {
         match &read.payload {
-            Payload::ScopeDeclared(scope) => mandate.declare_scope(scope),
-            Payload::ConstraintDeclared(constraint) => mandate.declare_constraint(constraint),
-            Payload::ToolCalled(_) => joined.call(read, &mandate, &place_by_id),
+            Payload::ScopeDeclared(scope) => self.mandate.declare_scope(scope),
+            Payload::ConstraintDeclared(constraint) => self.mandate.declare_constraint(constraint),
+            Payload::ToolCalled(called) => self.call(read, called, actions),
             Payload::ToolReturned(returned) => {
-                let list = results.entry(&returned.call_id).or_default();
-                list.push(result(read.entry(), returned));
+                let of_call = self.calls.entry(returned.call_id.clone()).or_default();
+                let result = result(read.entry(), returned);
+                match of_call.calls.get(of_call.returned) {
+                    Some(&at) => {
+                        actions[at].returned = Some(result);
+                        of_call.returned += 1;
+                    }
+                    None => of_call.results.push_back(result),
+                }
             }
-            Payload::DecisionRecorded(decision) => decisions.push((read.entry(), decision)),
+            Payload::DecisionRecorded(decided) => self.decision(read.entry(), decided, actions),
             _ => {}
         }
     }
-    joined.join_results(results);
-    joined.join_decisions(&decisions);
-    joined
-}
 
-impl Actions {
-    fn call(
-        &mut self,
-        read: &ReadEvent<'_>,
-        mandate: &Mandate,
-        place_by_id: &HashMap<&str, usize>,
-    ) {
-        let Payload::ToolCalled(called) = &read.payload else {
-            return;
-        };
+    fn call(&mut self, read: &ReadEvent, called: &ToolCalled, actions: &mut Vec<Action>) {
         let arguments = called.arguments.as_ref().map(|raw| raw.get());
-        let judgement = mandate.judge(&ProposedAction {
-            agent: read.event.entry.agent.as_ref().map(|agent| agent.as_str()),
+        let judgement = self.mandate.judge(&ProposedAction {
+            agent: read.agent(),
             tool: &called.tool,
             target: called.target.as_deref(),
             operation: called.operation.as_deref(),
             arguments,
         });
-        let mut breaks: Vec<usize> = judgement
-            .breaks
-            .iter()
-            .filter_map(|id| place_by_id.get(id.as_str()).copied())
-            .collect();
-        breaks.sort_unstable();
+        let at = actions.len();
+        if !judgement.breaks.is_empty() {
+            self.broken.insert(at, judgement.breaks);
+        }
         self.undeclared_tool
-            .push(mandate.is_undeclared_tool(&called.tool));
-        self.actions.push(Action {
+            .push(self.mandate.is_undeclared_tool(&called.tool));
+        let of_call = self.calls.entry(called.call_id.clone()).or_default();
+        of_call.calls.push(at);
+        let returned = of_call.results.pop_front();
+        of_call.returned += usize::from(returned.is_some());
+        let waiting = std::mem::take(&mut of_call.decisions);
+        let decisions = waiting
+            .iter()
+            .filter_map(|number| Some(self.loose.remove(number)?.1))
+            .collect();
+        actions.push(Action {
             turn: called.turn,
             call_id: called.call_id.clone(),
             tool: called.tool.clone(),
@@ -85,53 +121,57 @@ impl Actions {
             arguments: arguments.map(str::to_owned),
             entry: read.entry(),
             time: Some(read.time().to_owned()),
-            returned: None,
-            decisions: Vec::new(),
+            returned,
+            decisions,
             scope: judgement.verdict,
-            breaks,
+            breaks: Vec::new(),
         });
-    }
-
-    fn join_results(&mut self, results: HashMap<&str, Vec<Returned>>) {
-        let mut waiting: HashMap<&str, std::vec::IntoIter<Returned>> = results
-            .into_iter()
-            .map(|(call, list)| (call, list.into_iter()))
-            .collect();
-        for action in &mut self.actions {
-            action.returned = waiting
-                .get_mut(action.call_id.as_str())
-                .and_then(Iterator::next);
-        }
-        self.orphan_results = waiting
-            .into_iter()
-            .flat_map(|(call, list)| list.map(|result| (result.entry, call.to_owned())))
-            .collect();
-        self.orphan_results.sort_unstable();
     }
 
     /// A decision joins the last call with its id that was recorded before it, or else the first one after it: guards decide
     /// before a call runs.
-    fn join_decisions(&mut self, decisions: &[(u64, &DecisionRecorded)]) {
-        let mut by_call: HashMap<String, Vec<usize>> = HashMap::new();
-        for (at, action) in self.actions.iter().enumerate() {
-            by_call.entry(action.call_id.clone()).or_default().push(at);
-        }
-        for &(entry, recorded) in decisions {
-            let decision = decision(entry, recorded);
-            let call = recorded
-                .call_id
-                .as_ref()
-                .and_then(|call| by_call.get(call))
-                .and_then(|list| {
-                    let later = list.partition_point(|&at| self.actions[at].entry < entry);
-                    list.get(later.saturating_sub(1))
-                });
-            match call {
-                Some(&at) => self.actions[at].decisions.push(decision),
-                None => self
-                    .loose_decisions
-                    .push((recorded.call_id.clone(), decision)),
+    fn decision(&mut self, entry: u64, decided: &DecisionRecorded, actions: &mut [Action]) {
+        let decision = decision(entry, decided);
+        self.decided += 1;
+        if let Some(call_id) = &decided.call_id {
+            let of_call = self.calls.entry(call_id.clone()).or_default();
+            if let Some(&at) = of_call.calls.last() {
+                actions[at].decisions.push(decision);
+                return;
             }
+            of_call.decisions.push(self.decided);
+        }
+        self.loose
+            .insert(self.decided, (decided.call_id.clone(), decision));
+    }
+
+    /// Names the prohibitions that actions break by their position among the constraints of the analysis.
+    pub(crate) fn place(&self, actions: &mut [Action], constraints: &[Constraint]) {
+        let place_by_id: HashMap<&str, usize> = constraints
+            .iter()
+            .enumerate()
+            .map(|(at, constraint)| (constraint.id.as_str(), at))
+            .collect();
+        for (&at, ids) in &self.broken {
+            let places = ids.iter().filter_map(|id| place_by_id.get(id.as_str()));
+            actions[at].breaks = places.copied().collect();
+            actions[at].breaks.sort_unstable();
+        }
+    }
+
+    /// What did not join, beside an empty list of actions.
+    pub(crate) fn joined(&self) -> Actions {
+        let orphans = self.calls.iter().flat_map(|(call, of_call)| {
+            let results = of_call.results.iter();
+            results.map(|result| (result.entry, call.clone()))
+        });
+        let mut orphan_results: Vec<(u64, String)> = orphans.collect();
+        orphan_results.sort_unstable();
+        Actions {
+            actions: Vec::new(),
+            undeclared_tool: self.undeclared_tool.clone(),
+            orphan_results,
+            loose_decisions: self.loose.values().cloned().collect(),
         }
     }
 }

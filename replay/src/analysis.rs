@@ -19,7 +19,7 @@ pub type MutationIndex = usize;
 pub type ConstraintIndex = usize;
 
 /// Everything that the auditor computes from a session's record.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Analysis {
     /// What the session is.
     pub overview: Overview,

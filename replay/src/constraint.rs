@@ -16,7 +16,7 @@ const STATES_MAX: usize = 5_000_000;
 /// The constraints in order of declaration. Of two with one id the first counts, so that nobody can soften a limit by stating
 /// it again; the second is left out and named. So are those beyond what one analysis looks for.
 pub(crate) fn declared(
-    reading: &Reading<'_>,
+    reading: &Reading,
     turns: &[Turn],
 ) -> (Vec<DeclaredConstraint>, Vec<LeftOut>) {
     let mut constraints: Vec<DeclaredConstraint> = Vec::new();
@@ -163,7 +163,7 @@ mod tests {
             .event("constraint.declared", r#"{"id":"c","kind":"prohibition","text":"x if you like"}"#)
             .record();
         let reading = Reading::of(&record);
-        let (timeline, _) = crate::context::rebuild(&reading, &record);
+        let (timeline, _) = crate::context::rebuild(&record);
         let (constraints, left_out) = declared(&reading, &timeline.turns);
         assert_eq!(constraints.len(), 1);
         assert_eq!(constraints[0].declared.text, "never x");
@@ -185,7 +185,7 @@ mod tests {
         }
         let record = fixture.record();
         let reading = Reading::of(&record);
-        let (timeline, _) = crate::context::rebuild(&reading, &record);
+        let (timeline, _) = crate::context::rebuild(&record);
         let (constraints, left_out) = declared(&reading, &timeline.turns);
         assert_eq!(constraints.len(), CONSTRAINTS_MAX);
         assert_eq!(left_out.len(), 2);

@@ -14,7 +14,7 @@ const QUOTED_CHARS_MAX: usize = 80;
 /// Everything that findings are made from.
 #[derive(Clone, Copy)]
 pub(crate) struct Evidence<'a> {
-    pub(crate) reading: &'a Reading<'a>,
+    pub(crate) reading: &'a Reading,
     pub(crate) left_out: &'a [LeftOut],
     pub(crate) overview: &'a Overview,
     pub(crate) timeline: &'a ContextTimeline,

@@ -1,6 +1,7 @@
 //! Mutations of the context: derived from consecutive contexts, joined with what the application declared.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use remembrancer_schema::payload::{ContextMutated, Fate, MutationKind, Payload};
 
@@ -9,113 +10,198 @@ use crate::budget::budget;
 use crate::context::ContextTimeline;
 use crate::declaration;
 use crate::fate::{self, DerivedChange};
-use crate::reading::{LeftOut, ReadEvent, Reading};
+#[cfg(test)]
+use crate::reading::Reading;
+use crate::reading::{LeftOut, ReadEvent};
 
 /// Most declarations that are joined with the change of one turn: each repeats what became of its parts.
 const TURN_DECLARATIONS_MAX: usize = 16;
 
 /// Derives every mutation, joins the declarations, and tells each turn which mutation it was the first to be sent with. Names
 /// the declarations that are left out.
+#[cfg(test)]
 pub(crate) fn mutations(
-    reading: &Reading<'_>,
+    reading: &Reading,
     timeline: &mut ContextTimeline,
     session_trigger: Option<u64>,
 ) -> (Vec<Mutation>, Vec<LeftOut>) {
-    let mut left_out = Vec::new();
-    let mut declared: BTreeMap<u32, Vec<Declaration<'_>>> = BTreeMap::new();
-    for read in &reading.events {
-        if let Payload::ContextMutated(mutated) = &read.payload {
-            let of_turn = declared.entry(mutated.turn).or_default();
-            if of_turn.len() < TURN_DECLARATIONS_MAX {
-                of_turn.push(Declaration { read, mutated });
-            } else {
-                left_out.push(LeftOut {
-                    entry: read.entry(),
-                    turn: Some(mutated.turn),
-                    reason: format!(
-                        "{TURN_DECLARATIONS_MAX} mutations were declared for turn {} before",
-                        mutated.turn
-                    ),
-                });
-            }
-        }
+    let mut changes = Changes::default();
+    for at in 0..reading.events.len() {
+        changes.note(&reading.events, at);
     }
     let mut mutations = Vec::new();
-    let mut first_of_turn = Vec::new();
-    let mut last_known: Option<&Turn> = None;
-    for turn in &timeline.turns {
-        let earlier: Vec<_> = declared
-            .range(..turn.number)
-            .map(|(&number, _)| number)
-            .collect();
-        for number in earlier {
-            // The request that this was to be sent with was never recorded.
-            for declaration in declared.remove(&number).unwrap_or_default() {
-                mutations.push(assemble(
+    changes.derive(&reading.events, timeline, &mut mutations, session_trigger);
+    (mutations, changes.left_out)
+}
+
+/// What the application declared of a session that grows, and how far its mutations were derived.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// By turn: positions among the events read.
+    declared: BTreeMap<u32, Vec<usize>>,
+    left_out: Vec<LeftOut>,
+    /// For each turn of the timeline: what there was before it.
+    marks: Vec<Mark>,
+    /// Behind the last of them.
+    end: Mark,
+}
+
+/// How far the mutations had been derived before a turn.
+#[derive(Debug, Default, Clone, Copy)]
+struct Mark {
+    mutations: usize,
+    /// The number of the turn before it: declarations up to there are assembled.
+    previous: Option<u32>,
+    /// Position of the last turn whose context is known.
+    last_known: Option<usize>,
+}
+
+impl Changes {
+    /// Takes the event at a position; the first turn that it declares something new of.
+    pub(crate) fn note(&mut self, events: &[ReadEvent], at: usize) -> Option<u32> {
+        let read = &events[at];
+        let Payload::ContextMutated(mutated) = &read.payload else {
+            return None;
+        };
+        let of_turn = self.declared.entry(mutated.turn).or_default();
+        if of_turn.len() < TURN_DECLARATIONS_MAX {
+            of_turn.push(at);
+            return Some(mutated.turn);
+        }
+        self.left_out.push(LeftOut {
+            entry: read.entry(),
+            turn: Some(mutated.turn),
+            reason: format!(
+                "{TURN_DECLARATIONS_MAX} mutations were declared for turn {} before",
+                mutated.turn
+            ),
+        });
+        None
+    }
+
+    /// The declarations that are left out.
+    pub(crate) fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// Takes back the mutations of the turns from a position on, and those of turns that were never recorded behind it.
+    pub(crate) fn rewind(&mut self, mutations: &mut Vec<Mutation>, position: usize) {
+        if let Some(&mark) = self.marks.get(position) {
+            self.end = mark;
+            self.marks.truncate(position);
+        }
+        mutations.truncate(self.end.mutations);
+    }
+
+    /// Derives the mutations of the turns that have none yet, and tells those turns. What follows the last turn is derived
+    /// anew each time.
+    pub(crate) fn derive(
+        &mut self,
+        events: &[ReadEvent],
+        timeline: &mut ContextTimeline,
+        mutations: &mut Vec<Mutation>,
+        session_trigger: Option<u64>,
+    ) {
+        mutations.truncate(self.end.mutations);
+        for position in self.marks.len()..timeline.turns.len() {
+            self.marks.push(self.end);
+            let number = timeline.turns[position].number;
+            let earlier = Bound::Excluded(number);
+            self.unrecorded(events, timeline, mutations, session_trigger, earlier);
+            let first = mutations.len();
+            self.of_turn(events, timeline, mutations, session_trigger, position);
+            let turn = &mut timeline.turns[position];
+            turn.mutation = (mutations.len() > first).then_some(first);
+            self.end = Mark {
+                mutations: mutations.len(),
+                previous: Some(number),
+                last_known: match turn.unknown {
+                    None => Some(position),
+                    Some(_) => self.end.last_known,
+                },
+            };
+        }
+        self.unrecorded(
+            events,
+            timeline,
+            mutations,
+            session_trigger,
+            Bound::Unbounded,
+        );
+    }
+
+    /// Declarations of turns that were never recorded, from behind the last turn up to a number.
+    fn unrecorded(
+        &self,
+        events: &[ReadEvent],
+        timeline: &ContextTimeline,
+        mutations: &mut Vec<Mutation>,
+        session_trigger: Option<u64>,
+        up_to: Bound<u32>,
+    ) {
+        let after = self.end.previous.map_or(Bound::Unbounded, Bound::Excluded);
+        let last_known = self.end.last_known.map(|at| &timeline.turns[at]);
+        for (&number, declared) in self.declared.range((after, up_to)) {
+            mutations.extend(declarations(events, declared).map(|declaration| {
+                assemble(
                     timeline,
                     Place::unrecorded(number, last_known),
                     None,
                     Account::Declared(&declaration),
                     session_trigger,
-                ));
-            }
+                )
+            }));
         }
-        let declarations = declared.remove(&turn.number).unwrap_or_default();
-        let is_known = turn.unknown.is_none();
+    }
+
+    fn of_turn(
+        &self,
+        events: &[ReadEvent],
+        timeline: &ContextTimeline,
+        mutations: &mut Vec<Mutation>,
+        session_trigger: Option<u64>,
+        position: usize,
+    ) {
+        let turn = &timeline.turns[position];
+        let last_known = self.end.last_known.map(|at| &timeline.turns[at]);
         let change = last_known
-            .filter(|_| is_known)
+            .filter(|_| turn.unknown.is_none())
             .and_then(|before| fate::derive(timeline, &before.parts, &turn.parts));
         let place = Place {
             number: turn.number,
             before: last_known,
             turn: Some(turn),
         };
-        if change.is_some() || !declarations.is_empty() {
-            first_of_turn.push((turn.number, mutations.len()));
-        }
-        if declarations.is_empty() {
-            mutations.extend(change.as_ref().map(|change| {
-                assemble(
-                    timeline,
-                    place,
-                    Some(change),
-                    Account::Derived(change.kind),
-                    session_trigger,
-                )
-            }));
-        }
-        mutations.extend(declarations.iter().map(|declaration| {
-            assemble(
-                timeline,
-                place,
-                change.as_ref(),
-                Account::Declared(declaration),
-                session_trigger,
-            )
-        }));
-        last_known = Some(turn).filter(|_| is_known).or(last_known);
-    }
-    for (number, declarations) in declared {
-        mutations.extend(declarations.iter().map(|declaration| {
-            assemble(
-                timeline,
-                Place::unrecorded(number, last_known),
-                None,
-                Account::Declared(declaration),
-                session_trigger,
-            )
-        }));
-    }
-    for (number, mutation) in first_of_turn {
-        if let Some(at) = timeline.turn_position(number) {
-            timeline.turns[at].mutation = Some(mutation);
+        let told = |account: Account<'_>| {
+            assemble(timeline, place, change.as_ref(), account, session_trigger)
+        };
+        match (self.declared.get(&turn.number), &change) {
+            (Some(declared), _) => {
+                for declaration in declarations(events, declared) {
+                    mutations.push(told(Account::Declared(&declaration)));
+                }
+            }
+            (None, Some(change)) => mutations.push(told(Account::Derived(change.kind))),
+            (None, None) => {}
         }
     }
-    (mutations, left_out)
+}
+
+fn declarations<'a>(
+    events: &'a [ReadEvent],
+    positions: &'a [usize],
+) -> impl Iterator<Item = Declaration<'a>> {
+    positions.iter().filter_map(|&at| {
+        let read = &events[at];
+        match &read.payload {
+            Payload::ContextMutated(mutated) => Some(Declaration { read, mutated }),
+            _ => None,
+        }
+    })
 }
 
 struct Declaration<'a> {
-    read: &'a ReadEvent<'a>,
+    read: &'a ReadEvent,
     mutated: &'a ContextMutated,
 }
 

@@ -1,27 +1,56 @@
 //! What a session is, as its own events say.
 
+use remembrancer_schema::EventType;
 use remembrancer_schema::payload::Payload;
 
 use crate::analysis::{Intent, Overview, Score};
-use crate::reading::{Reading, event_time};
-use crate::record::SessionRecord;
+use crate::reading::{ReadEvent, event_time};
+use crate::record::RecordedEvent;
 
-pub(crate) fn overview(record: &SessionRecord, reading: &Reading<'_>) -> Overview {
-    let time = |event| Some(event_time(event).to_owned());
-    let mut overview = Overview {
-        session: record.session.to_string(),
-        agent: record
-            .events
-            .iter()
-            .find_map(|event| event.entry.agent.as_ref().map(ToString::to_string)),
-        started: record.events.first().and_then(time),
-        last_event: record.events.last().and_then(time),
-        entries: record.events.len() as u64,
-        unreadable_entries: reading.unreadable.len() as u64,
-        ..Overview::default()
-    };
-    let mut answering_model = None;
-    for read in &reading.events {
+/// The overview of a session that grows.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    overview: Overview,
+    /// The model that the first response names.
+    answering_model: Option<String>,
+    /// Whether the last entry seals, readable or not.
+    ends: bool,
+}
+
+impl Outline {
+    /// A session without entries.
+    pub(crate) fn new(session: String) -> Self {
+        Self {
+            overview: Overview {
+                session,
+                ..Overview::default()
+            },
+            answering_model: None,
+            ends: false,
+        }
+    }
+
+    /// Takes the next event; `read` is none where its payload cannot be read.
+    pub(crate) fn note(&mut self, event: &RecordedEvent, read: Option<&ReadEvent>) {
+        let overview = &mut self.overview;
+        let time = Some(event_time(event).to_owned());
+        if overview.entries == 0 {
+            overview.started.clone_from(&time);
+        }
+        overview.last_event = time;
+        overview.entries += 1;
+        if overview.agent.is_none() {
+            overview.agent = event.entry.agent.as_ref().map(ToString::to_string);
+        }
+        self.ends = event.entry.kind == EventType::SessionEnded;
+        match read {
+            None => overview.unreadable_entries += 1,
+            Some(read) => self.note_payload(read),
+        }
+    }
+
+    fn note_payload(&mut self, read: &ReadEvent) {
+        let overview = &mut self.overview;
         match &read.payload {
             Payload::SessionStarted(started) => {
                 overview.label.clone_from(&started.label);
@@ -39,8 +68,8 @@ pub(crate) fn overview(record: &SessionRecord, reading: &Reading<'_>) -> Overvie
                 objective: intent.objective.clone(),
                 stated_by: intent.stated_by.clone(),
             }),
-            Payload::ModelResponded(responded) if answering_model.is_none() => {
-                answering_model.clone_from(&responded.model);
+            Payload::ModelResponded(responded) if self.answering_model.is_none() => {
+                self.answering_model.clone_from(&responded.model);
             }
             Payload::ScoreAssigned(score) => overview.scores.push(Score {
                 criterion: score.criterion.clone(),
@@ -55,18 +84,26 @@ pub(crate) fn overview(record: &SessionRecord, reading: &Reading<'_>) -> Overvie
             _ => {}
         }
     }
-    // A seal whose payload was erased still seals.
-    overview.sealed |= record
-        .events
-        .last()
-        .is_some_and(|event| event.entry.kind == remembrancer_schema::EventType::SessionEnded);
-    overview.model = overview.model.or(answering_model);
-    overview
+
+    /// Input size in tokens above which the application compacts.
+    pub(crate) fn compaction_trigger_tokens(&self) -> Option<u64> {
+        self.overview.compaction_trigger_tokens
+    }
+
+    /// The overview so far.
+    pub(crate) fn overview(&self) -> Overview {
+        let mut overview = self.overview.clone();
+        // A seal whose payload was erased still seals.
+        overview.sealed |= self.ends;
+        if overview.model.is_none() {
+            overview.model.clone_from(&self.answering_model);
+        }
+        overview
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::record::fixture::SessionFixture;
 
     #[test]
@@ -80,7 +117,7 @@ mod tests {
             .event("score.assigned", r#"{"criterion":"R1","value":0.5}"#)
             .erased("session.ended")
             .record();
-        let overview = overview(&record, &Reading::of(&record));
+        let overview = crate::analyse(&record).overview;
         assert_eq!(overview.label.as_deref(), Some("E1"));
         assert_eq!(overview.model.as_deref(), Some("m-1"));
         assert_eq!(overview.parent_call.as_deref(), Some("c"));

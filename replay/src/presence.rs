@@ -8,6 +8,7 @@ mod window;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::PartKind;
 
 use crate::analysis::{
@@ -26,58 +27,117 @@ pub fn matrix(
     mutations: &[Mutation],
     constraints: &[DeclaredConstraint],
 ) -> Vec<Vec<Presence>> {
-    let watch = Watch::new(constraints);
-    let mut shown = Shown::new(timeline, &watch);
-    let mut window = Window::new(timeline, &watch);
-    let departures = Departures::new(&timeline.turns, mutations);
-    let mut last: Vec<Option<usize>> = vec![None; constraints.len()];
     let mut matrix = Vec::with_capacity(timeline.turns.len());
-    for (position, turn) in timeline.turns.iter().enumerate() {
-        window.advance(&turn.parts, |part| shown.of(part));
-        let mut row = Vec::with_capacity(constraints.len());
-        for (index, declared) in constraints.iter().enumerate() {
-            let mut presence = judge(&window, turn, index);
-            presence.last_present = last[index]
-                .and_then(|at| timeline.turns.get(at))
-                .map(|turn| turn.number);
-            if presence.state.is_present() {
-                last[index] = Some(position);
-            } else {
-                presence.left_with = last[index].and_then(|at| departures.since(at, turn.number));
-                explain(&mut presence, turn, declared);
-            }
-            row.push(presence);
-        }
-        matrix.push(row);
-    }
+    Seen::new(constraints).extend(&mut matrix, timeline, mutations, constraints);
     matrix
 }
 
-/// What each part shows, found on first sight and kept by content.
-struct Shown<'a> {
-    timeline: &'a ContextTimeline,
-    watch: &'a Watch,
-    known: HashMap<(usize, PartKind, Option<&'a str>), Arc<Sightings>>,
+/// What the texts of a session show of its constraints, found on first sight and kept by content.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    watch: Watch,
+    shown: Shown,
 }
 
-impl<'a> Shown<'a> {
-    fn new(timeline: &'a ContextTimeline, watch: &'a Watch) -> Self {
+impl Seen {
+    /// Nothing seen yet of these constraints.
+    pub(crate) fn new(constraints: &[DeclaredConstraint]) -> Self {
         Self {
-            timeline,
-            watch,
-            known: HashMap::new(),
+            watch: Watch::new(constraints),
+            shown: Shown::default(),
         }
     }
 
+    /// Judges the turns that have no row yet. The constraints are those that it was made for.
+    pub(crate) fn extend(
+        &mut self,
+        matrix: &mut Vec<Vec<Presence>>,
+        timeline: &ContextTimeline,
+        mutations: &[Mutation],
+        constraints: &[DeclaredConstraint],
+    ) {
+        let Self { watch, shown } = self;
+        let mut window = Window::new(timeline, watch);
+        let departures = Departures::new(&timeline.turns, mutations);
+        let mut last = last_present(matrix, timeline, constraints.len());
+        let judged = matrix.len();
+        for (position, turn) in timeline.turns.iter().enumerate().skip(judged) {
+            window.advance(&turn.parts, |part| shown.of(timeline, watch, part));
+            let mut row = Vec::with_capacity(constraints.len());
+            for (index, declared) in constraints.iter().enumerate() {
+                let mut presence = judge(&window, turn, index);
+                presence.last_present = last[index]
+                    .and_then(|at| timeline.turns.get(at))
+                    .map(|turn| turn.number);
+                if presence.state.is_present() {
+                    last[index] = Some(position);
+                } else {
+                    presence.left_with =
+                        last[index].and_then(|at| departures.since(at, turn.number));
+                    explain(&mut presence, turn, declared);
+                }
+                row.push(presence);
+            }
+            matrix.push(row);
+        }
+    }
+}
+
+/// For each constraint, the position of the last judged turn at which it was present.
+fn last_present(
+    matrix: &[Vec<Presence>],
+    timeline: &ContextTimeline,
+    constraints: usize,
+) -> Vec<Option<usize>> {
+    let Some(row) = matrix.last() else {
+        return vec![None; constraints];
+    };
+    let last = |presence: &Presence| {
+        if presence.state.is_present() {
+            Some(matrix.len() - 1)
+        } else {
+            timeline.turn_position(presence.last_present?)
+        }
+    };
+    row.iter().map(last).collect()
+}
+
+/// What each part shows: what its text does, with the name of its tool where that counts.
+#[derive(Debug, Default)]
+struct Shown {
+    known: HashMap<(ContentHash, PartKind), ByTool>,
+}
+
+/// What one content shows as parts of one kind.
+#[derive(Debug, Default)]
+struct ByTool {
+    alone: Option<Arc<Sightings>>,
+    named: HashMap<String, Arc<Sightings>>,
+}
+
+impl Shown {
     /// `None` for a part whose text cannot be read.
-    fn of(&mut self, part: PartIndex) -> Option<Arc<Sightings>> {
-        let part = self.timeline.parts.get(part as usize)?;
-        let text = self.timeline.contents.get(part.content)?.text.as_deref()?;
-        let tool = part.tool.as_deref().filter(|_| !part.kind.is_carrying());
-        let sightings = self
-            .known
-            .entry((part.content, part.kind, tool))
-            .or_insert_with(|| Arc::new(self.watch.sight(text, part.kind, tool)));
+    fn of(
+        &mut self,
+        timeline: &ContextTimeline,
+        watch: &Watch,
+        part: PartIndex,
+    ) -> Option<Arc<Sightings>> {
+        let part = timeline.parts.get(part as usize)?;
+        let content = timeline.contents.get(part.content)?;
+        let text = content.text.as_deref()?;
+        let known = self.known.entry((content.hash, part.kind)).or_default();
+        let sight = |tool| Arc::new(watch.sight(text, part.kind, tool));
+        let sightings = match part.tool.as_deref().filter(|_| !part.kind.is_carrying()) {
+            None => known.alone.get_or_insert_with(|| sight(None)),
+            Some(tool) => {
+                // Not `entry`: a name that is known costs no copy.
+                if !known.named.contains_key(tool) {
+                    known.named.insert(tool.to_owned(), sight(Some(tool)));
+                }
+                known.named.get(tool)?
+            }
+        };
         Some(Arc::clone(sightings))
     }
 }

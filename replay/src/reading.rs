@@ -1,25 +1,32 @@
 //! A session's events with their payloads read once.
 
-use remembrancer_schema::Payload;
+use remembrancer_schema::{AgentName, Payload};
 
 use crate::record::{RecordedEvent, SessionRecord};
 
 /// An event whose payload could be read.
 #[derive(Debug)]
-pub(crate) struct ReadEvent<'a> {
-    pub(crate) event: &'a RecordedEvent,
+pub(crate) struct ReadEvent {
+    entry: u64,
+    time: String,
+    agent: Option<AgentName>,
     pub(crate) payload: Payload,
 }
 
-impl ReadEvent<'_> {
+impl ReadEvent {
     /// Index of its entry in the ledger.
     pub(crate) fn entry(&self) -> u64 {
-        self.event.entry.index
+        self.entry
     }
 
     /// The client's time where given, else that of receipt.
     pub(crate) fn time(&self) -> &str {
-        event_time(self.event)
+        &self.time
+    }
+
+    /// The agent that it speaks for.
+    pub(crate) fn agent(&self) -> Option<&str> {
+        self.agent.as_ref().map(AgentName::as_str)
     }
 }
 
@@ -32,36 +39,52 @@ pub(crate) struct LeftOut {
 }
 
 /// Every event of a session, in order.
-#[derive(Debug)]
-pub(crate) struct Reading<'a> {
-    pub(crate) events: Vec<ReadEvent<'a>>,
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) events: Vec<ReadEvent>,
     /// Entries whose payload is erased or unreadable here.
     pub(crate) unreadable: Vec<LeftOut>,
 }
 
-impl<'a> Reading<'a> {
-    pub(crate) fn of(record: &'a SessionRecord) -> Self {
-        let mut events = Vec::with_capacity(record.events.len());
-        let mut unreadable = Vec::new();
+impl Reading {
+    pub(crate) fn of(record: &SessionRecord) -> Self {
+        let mut reading = Self::default();
         for event in &record.events {
-            let read = match &event.payload {
-                None => Err(format!(
-                    "the payload of this {} was erased",
-                    event.entry.kind
-                )),
-                Some(payload) => Payload::parse(&event.entry.kind, &payload.data)
-                    .map_err(|error| error.to_string()),
-            };
-            match read {
-                Ok(payload) => events.push(ReadEvent { event, payload }),
-                Err(reason) => unreadable.push(LeftOut {
+            reading.push(event);
+        }
+        reading
+    }
+
+    /// Reads the next event; `None` if its payload cannot be read.
+    pub(crate) fn push(&mut self, event: &RecordedEvent) -> Option<&mut ReadEvent> {
+        let read = match &event.payload {
+            None => Err(format!(
+                "the payload of this {} was erased",
+                event.entry.kind
+            )),
+            Some(payload) => {
+                Payload::parse(&event.entry.kind, &payload.data).map_err(|error| error.to_string())
+            }
+        };
+        match read {
+            Ok(payload) => {
+                self.events.push(ReadEvent {
+                    entry: event.entry.index,
+                    time: event_time(event).to_owned(),
+                    agent: event.entry.agent.clone(),
+                    payload,
+                });
+                self.events.last_mut()
+            }
+            Err(reason) => {
+                self.unreadable.push(LeftOut {
                     entry: event.entry.index,
                     turn: None,
                     reason,
-                }),
+                });
+                None
             }
         }
-        Self { events, unreadable }
     }
 }
 

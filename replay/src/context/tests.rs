@@ -1,6 +1,9 @@
-use remembrancer_schema::payload::ProofOutcome;
+use remembrancer_schema::ContentHash;
+use remembrancer_schema::limits::CONTEXT_PARTS_MAX;
+use remembrancer_schema::payload::{ProofOutcome, TokenCount, TokenSource, Witness};
 
 use super::*;
+use crate::analysis::Absence;
 use crate::record::fixture::SessionFixture;
 
 fn hash(text: &str) -> ContentHash {
@@ -123,7 +126,7 @@ fn the_first_capture_of_a_turn_counts_and_the_second_is_named() {
         .event("model.responded", r#"{"turn":1,"text":["x"],"usage":{"input_tokens":9,"output_tokens":1}}"#)
         .event("model.responded", r#"{"turn":1,"text":["y"]}"#)
         .record();
-    let (timeline, left_out) = rebuild(&Reading::of(&record), &record);
+    let (timeline, left_out) = rebuild(&record);
     assert_eq!(texts(&timeline, 1), ["first"]);
     assert_eq!(
         left_out.iter().map(|left| left.entry).collect::<Vec<_>>(),
@@ -185,8 +188,7 @@ fn contexts_beyond_what_is_held_in_all_are_unknown_and_say_so() {
             r#"{"turn":5,"parts":[{"kind":"user","text":"e"}]}"#,
         )
         .record();
-    let reading = Reading::of(&record);
-    let (timeline, _) = rebuild_within(&reading, &record, 6);
+    let (timeline, _) = rebuild_within(&record, 6);
     let lengths: Vec<_> = timeline.turns.iter().map(|turn| turn.parts.len()).collect();
     let known: Vec<_> = timeline
         .turns

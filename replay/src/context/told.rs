@@ -4,61 +4,98 @@ use std::collections::BTreeMap;
 
 use remembrancer_schema::payload::{ContextCaptured, ModelResponded, Payload, Witness};
 
-use crate::reading::{LeftOut, ReadEvent, Reading};
+use crate::reading::{LeftOut, ReadEvent};
 
 /// What the events say of each turn. Of two captures or two responses for one turn the first counts: what is recorded once
 /// cannot be replaced by a later event.
-#[derive(Default)]
-pub(super) struct Told<'a> {
-    pub(super) turns: BTreeMap<u32, TurnSources<'a>>,
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) turns: BTreeMap<u32, TurnSources>,
     pub(super) witness: Option<Witness>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
-#[derive(Default)]
-pub(super) struct TurnSources<'a> {
-    pub(super) captured: Option<(&'a ReadEvent<'a>, &'a ContextCaptured)>,
-    pub(super) responded: Option<(&'a ReadEvent<'a>, &'a ModelResponded)>,
-    pub(super) called: Option<&'a ReadEvent<'a>>,
+/// The events that tell of a turn, by their position among those read.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct TurnSources {
+    captured: Option<usize>,
+    responded: Option<usize>,
+    called: Option<usize>,
 }
 
-impl<'a> Told<'a> {
-    pub(super) fn of(reading: &'a Reading<'a>) -> Self {
-        let mut told = Self::default();
-        for read in &reading.events {
-            match &read.payload {
-                Payload::SessionStarted(started) => told.witness = told.witness.or(started.witness),
-                Payload::ContextCaptured(captured) => {
-                    let sources = told.turns.entry(captured.turn).or_default();
-                    match sources.captured {
-                        None => sources.captured = Some((read, captured)),
-                        Some((first, _)) => {
-                            let reason = second("context", captured.turn, first.entry());
-                            told.leave_out(read, captured.turn, reason);
-                        }
-                    }
-                }
-                Payload::ModelResponded(responded) => {
-                    let sources = told.turns.entry(responded.turn).or_default();
-                    match sources.responded {
-                        None => sources.responded = Some((read, responded)),
-                        Some((first, _)) => {
-                            let reason = second("response", responded.turn, first.entry());
-                            told.leave_out(read, responded.turn, reason);
-                        }
-                    }
-                }
-                Payload::ToolCalled(called) => {
-                    let sources = told.turns.entry(called.turn).or_default();
-                    sources.called = sources.called.or(Some(read));
-                }
-                _ => {}
-            }
+impl TurnSources {
+    pub(super) fn captured<'a>(
+        &self,
+        events: &'a [ReadEvent],
+    ) -> Option<(&'a ReadEvent, &'a ContextCaptured)> {
+        let read = &events[self.captured?];
+        match &read.payload {
+            Payload::ContextCaptured(captured) => Some((read, captured)),
+            _ => None,
         }
-        told
     }
 
-    fn leave_out(&mut self, read: &ReadEvent<'_>, turn: u32, reason: String) {
+    pub(super) fn responded<'a>(
+        &self,
+        events: &'a [ReadEvent],
+    ) -> Option<(&'a ReadEvent, &'a ModelResponded)> {
+        let read = &events[self.responded?];
+        match &read.payload {
+            Payload::ModelResponded(responded) => Some((read, responded)),
+            _ => None,
+        }
+    }
+
+    /// The event that gives the turn its time.
+    pub(super) fn first<'a>(&self, events: &'a [ReadEvent]) -> Option<&'a ReadEvent> {
+        let at = self.captured.or(self.responded).or(self.called)?;
+        events.get(at)
+    }
+}
+
+impl Told {
+    /// Takes the event at a position; the first turn that it tells something new of.
+    pub(super) fn note(&mut self, events: &[ReadEvent], at: usize) -> Option<u32> {
+        let read = &events[at];
+        match &read.payload {
+            Payload::SessionStarted(started) => {
+                let is_new = self.witness.is_none() && started.witness.is_some();
+                self.witness = self.witness.or(started.witness);
+                is_new.then_some(0)
+            }
+            Payload::ContextCaptured(captured) => {
+                let sources = self.turns.entry(captured.turn).or_default();
+                if let Some(first) = sources.captured {
+                    let reason = second("context", captured.turn, events[first].entry());
+                    self.leave_out(read, captured.turn, reason);
+                    return None;
+                }
+                sources.captured = Some(at);
+                Some(captured.turn)
+            }
+            Payload::ModelResponded(responded) => {
+                let sources = self.turns.entry(responded.turn).or_default();
+                if let Some(first) = sources.responded {
+                    let reason = second("response", responded.turn, events[first].entry());
+                    self.leave_out(read, responded.turn, reason);
+                    return None;
+                }
+                sources.responded = Some(at);
+                Some(responded.turn)
+            }
+            Payload::ToolCalled(called) => {
+                let sources = self.turns.entry(called.turn).or_default();
+                let is_first = sources.captured.is_none()
+                    && sources.responded.is_none()
+                    && sources.called.is_none();
+                sources.called = sources.called.or(Some(at));
+                is_first.then_some(called.turn)
+            }
+            _ => None,
+        }
+    }
+
+    fn leave_out(&mut self, read: &ReadEvent, turn: u32, reason: String) {
         self.left_out.push(LeftOut {
             entry: read.entry(),
             turn: Some(turn),

@@ -12,7 +12,7 @@ const SUMMARY: &str = r#"{"kind":"summary","text":"worked"}"#;
 fn analysed(fixture: SessionFixture) -> (ContextTimeline, Vec<Mutation>) {
     let record = fixture.record();
     let reading = Reading::of(&record);
-    let (mut timeline, _) = crate::context::rebuild(&reading, &record);
+    let (mut timeline, _) = crate::context::rebuild(&record);
     let (mutations, _) = mutations(&reading, &mut timeline, Some(100));
     (timeline, mutations)
 }

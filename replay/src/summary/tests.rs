@@ -29,7 +29,7 @@ fn summary(states: [PresenceState; 8]) -> Summary {
     }
     let record = fixture.record();
     let reading = Reading::of(&record);
-    let (timeline, _) = context::rebuild(&reading, &record);
+    let (timeline, _) = context::rebuild(&record);
     let (constraints, _) = constraint::declared(&reading, &timeline.turns);
     let shown: Vec<_> = constraints.iter().map(constraint::shown).collect();
     let presence = |state| Presence {
