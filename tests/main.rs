@@ -22,4 +22,5 @@ mod ingest;
 mod observation;
 mod operation;
 mod recorded_runs;
+mod snapshots;
 mod support;

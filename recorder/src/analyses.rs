@@ -1,15 +1,16 @@
-//! Analyses that were computed already, kept while there is room.
+//! Analyses that were computed already, kept while there is room. An open session keeps what it takes to go on from there, so
+//! that whoever looks again pays for the new entries alone.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use remembrancer_replay::{Analysis, SessionRecord, bytes_held};
+use remembrancer_replay::{Analyser, Analysis, SessionRecord, bytes_held};
 use remembrancer_schema::{EntryHash, Origin, SessionId};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 use crate::error::LedgerError;
-use crate::reader::Reader;
+use crate::reader::{Behind, Reader};
 use crate::session::SessionSummary;
 
 /// Most analyses that are kept.
@@ -30,17 +31,17 @@ pub struct AnalysisFailed {
     pub reason: String,
 }
 
-/// A bounded cache of analyses of any ledgers, by ledger, session and hash of its last entry: a session that grows gets a
-/// new one. Concurrent requests for the same one wait for one computation.
+/// A bounded cache of analyses of any ledgers, by ledger, session and hash of its last entry. That of a session that grows is
+/// brought up to date and takes the place of the one before. Concurrent requests for the same one wait for one computation.
 pub struct Analyses {
-    kept: Mutex<Kept>,
+    kept: Arc<Mutex<Kept>>,
     running: Arc<Semaphore>,
 }
 
 impl Default for Analyses {
     fn default() -> Self {
         Self {
-            kept: Mutex::default(),
+            kept: Arc::default(),
             running: Arc::new(Semaphore::new(RUNNING_MAX)),
         }
     }
@@ -73,28 +74,32 @@ struct Kept {
 #[derive(Default)]
 struct Slot {
     cell: Arc<OnceCell<Arc<Analysis>>>,
+    /// What goes on from here when the session grows; its analysis is the one of the cell.
+    analyser: Option<Box<Analyser>>,
     bytes: usize,
     last_use: u64,
 }
 
 impl Analyses {
-    /// The analysis of a session of a ledger as it stands at the summary's head.
+    /// The analysis of a session of a ledger as it stands at the summary's head. Where an earlier state of the session is
+    /// kept, only the entries since then are read and analysed.
     pub async fn of(
         &self,
         reader: &Reader,
         session: &SessionSummary,
     ) -> Result<Arc<Analysis>, LedgerError> {
-        let record = reader.record_of(session);
-        self.get(
-            reader.origin(),
-            session,
-            record,
-            remembrancer_replay::analyse,
-        )
-        .await
+        let key = Key::new(reader.origin(), session);
+        let cell = self.cell(&key);
+        let computed = cell
+            .get_or_try_init(|| self.follow(reader, session, &key))
+            .await;
+        if computed.is_err() {
+            self.forget(&key);
+        }
+        computed.cloned()
     }
 
-    /// The same from any record of the session. `record` is read, and `analyse` called off the async threads, if it is not
+    /// The analysis of any record of a session, made whole. `record` is read, and `analyse` called off the async threads, if it is not
     /// kept.
     pub async fn get<E: From<AnalysisFailed>>(
         &self,
@@ -139,6 +144,53 @@ impl Analyses {
         })
     }
 
+    /// Brings the newest kept state of a session up to its summary, or starts from its first entry.
+    async fn follow(
+        &self,
+        reader: &Reader,
+        session: &SessionSummary,
+        key: &Key,
+    ) -> Result<Arc<Analysis>, LedgerError> {
+        let turn = self.turn(&session.id).await?;
+        let (analyser, record) = match self.lock().take_analyser(key, session.entries) {
+            None => (None, None),
+            Some((analyser, known)) => match reader.record_behind(known, session).await {
+                Ok(record) => (Some(analyser), Some(record)),
+                // What does not go on from the known state is read whole: that tells what is wrong, and where.
+                Err(error) => {
+                    tracing::debug!(%error, "an analysis cannot go on and starts anew");
+                    (None, None)
+                }
+            },
+        };
+        let record = match record {
+            Some(record) => record,
+            None => reader.record_of(session).await?,
+        };
+        let (kept, key, is_open) = (Arc::clone(&self.kept), key.clone(), !session.sealed);
+        // The turn goes along, and the work ends where it is kept: it goes on even when nobody waits for it any more.
+        let work = tokio::task::spawn_blocking(move || {
+            let mut analyser =
+                analyser.unwrap_or_else(|| Box::new(Analyser::new(&record.session)));
+            analyser.extend(&record.events, &record.blobs);
+            drop(record);
+            let analysis = Arc::clone(analyser.analysis());
+            let bytes = analyser.bytes_held();
+            // Nothing follows the end of a session.
+            let analyser = Some(analyser).filter(|_| is_open);
+            let bytes = analyser.as_ref().map_or_else(|| bytes_held(&analysis), |_| bytes);
+            lock(&kept).settle(&key, analyser, bytes);
+            drop(turn);
+            analysis
+        });
+        work.await.map_err(|error| {
+            LedgerError::from(AnalysisFailed {
+                session: session.id.clone(),
+                reason: error.to_string(),
+            })
+        })
+    }
+
     async fn compute<E: From<AnalysisFailed>>(
         &self,
         session: &SessionId,
@@ -162,7 +214,7 @@ impl Analyses {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kept)
     }
 
     /// Drops the place of an analysis that failed, unless another request has computed it since.
@@ -195,7 +247,42 @@ impl Analyses {
     }
 }
 
+fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Kept {
+    /// Takes out what goes on from the newest kept state of a session up to a number of entries, and the place of that state:
+    /// nobody asks for it again.
+    fn take_analyser(&mut self, wanted: &Key, entries: u64) -> Option<(Box<Analyser>, Behind)> {
+        let state = |slot: &Slot| {
+            let analyser = slot.analyser.as_ref()?;
+            let head = analyser.head()?;
+            let entries = analyser.entries();
+            Some(Behind { entries, head })
+        };
+        let (key, known) = self
+            .slots
+            .iter()
+            .filter(|(key, _)| {
+                key.ledger == wanted.ledger && key.session == wanted.session && **key != *wanted
+            })
+            .filter_map(|(key, slot)| Some((key.clone(), state(slot)?)))
+            .filter(|(_, known)| known.entries <= entries)
+            .max_by_key(|(_, known)| known.entries)?;
+        let analyser = self.slots.remove(&key)?.analyser?;
+        Some((analyser, known))
+    }
+
+    /// Keeps what an analysis goes on with, if its place is still there.
+    fn settle(&mut self, key: &Key, analyser: Option<Box<Analyser>>, bytes: usize) {
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.analyser = analyser;
+            slot.bytes = bytes;
+        }
+        self.evict();
+    }
+
     /// Drops the least recently used until both limits hold. One analysis is always kept, however large.
     fn evict(&mut self) {
         while self.slots.len() > 1

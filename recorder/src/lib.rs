@@ -48,7 +48,7 @@ pub use ledger::{Ledger, LedgerOptions, load_key};
 pub use limits::{LimitError, LimitKey, Limits};
 pub use metrics::{LedgerMetrics, Metrics, OpenConnection};
 pub use migration::{Migration, ledgers_in, migrate_ledger, plan_migration};
-pub use reader::{PAGE_ITEMS_MAX, Reader, StoredEntry};
+pub use reader::{Behind, PAGE_ITEMS_MAX, Reader, StoredEntry};
 pub use session::{Page, SessionSummary};
 pub use store::{BadWorkspaceName, DatabaseUrl, LedgerLocation, MigrationStep, WorkspaceName};
 pub use token::{

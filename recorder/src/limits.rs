@@ -4,6 +4,7 @@ use remembrancer_schema::limits::{EVENT_BLOBS_MAX, EVENT_BYTES_MAX, JSON_DEPTH_M
 use serde::Serialize;
 
 use crate::blob_store::BLOB_BYTES_MAX;
+use crate::reader::MISSING_HASHES_MAX;
 use crate::reader::PAGE_ITEMS_MAX;
 
 const KIB: u64 = 1024;
@@ -124,7 +125,7 @@ macro_rules! limits {
 }
 
 limits! {
-    // What the record's format fixes.
+    // What the record's format and the API fix.
     fixed {
         /// Largest event, in bytes.
         event_bytes_max: usize = EVENT_BYTES_MAX;
@@ -132,6 +133,8 @@ limits! {
         event_blobs_max: usize = EVENT_BLOBS_MAX;
         /// Deepest nesting of an event.
         event_depth_max: usize = JSON_DEPTH_MAX;
+        /// Most hashes in one `POST /v1/blobs/missing`.
+        missing_hashes_max: usize = MISSING_HASHES_MAX;
     }
     told {
         /// Largest body of `POST /v1/events`, unpacked, in bytes.

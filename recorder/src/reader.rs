@@ -13,7 +13,9 @@ use crate::session::{Page, SessionSummary};
 use crate::store::{self, Administration, Connection, EntryRow, LedgerLocation, PageLimits, Store};
 use crate::token::{KeyGate, Principal};
 
+pub(crate) use blob::MISSING_HASHES_MAX;
 pub use entry::StoredEntry;
+pub use record::Behind;
 use paging::{ENTRIES_CURSOR, SESSIONS_CURSOR, cursor, page, parse_cursor};
 
 /// Most items that one page of a list holds.

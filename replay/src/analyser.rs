@@ -259,3 +259,6 @@ impl Analyser {
         analysis.actions = joined.actions;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -113,6 +113,18 @@ impl ChainVerifier {
         }
     }
 
+    /// The same chain behind `entries` entries that were checked before, of which the last has the hash `head`.
+    pub fn behind(origin: Origin, session: SessionId, entries: u64, head: EntryHash) -> Self {
+        if entries == 0 {
+            return Self::new(origin, session);
+        }
+        Self {
+            next_sequence: entries,
+            head,
+            ..Self::new(origin, session)
+        }
+    }
+
     /// Checks the next entry: canonical bytes, ledger, session, sequence, link and payload. After a fault the verifier goes
     /// on from the entry as it is, so that one damaged entry does not hide a second one.
     pub fn push(

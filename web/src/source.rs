@@ -83,7 +83,11 @@ pub trait Source: Send + Sync + 'static {
         static DEFAULT: LazyLock<WorkspaceName> = LazyLock::new(WorkspaceName::default);
         &DEFAULT
     }
-    /// What the auditor says of a record. Blocks; called off the async threads.
+    /// The ledger behind it, if it is one: then an analysis goes on from where it was when a session grows.
+    fn reader(&self) -> Option<&Reader> {
+        None
+    }
+    /// What the auditor says of a record, where there is no ledger behind it. Blocks; called off the async threads.
     fn analyse(&self, record: &SessionRecord) -> Analysis {
         remembrancer_replay::analyse(record)
     }
@@ -156,5 +160,9 @@ impl Source for Reader {
 
     fn workspace(&self) -> &WorkspaceName {
         &self.location().workspace
+    }
+
+    fn reader(&self) -> Option<&Reader> {
+        Some(self)
     }
 }

@@ -144,6 +144,9 @@ impl View {
         &self,
         summary: &SessionSummary,
     ) -> Result<Arc<Analysis>, SourceError> {
+        if let Some(reader) = self.source.reader() {
+            return Ok(self.analyses.of(reader, summary).await?);
+        }
         let source = Arc::clone(&self.source);
         let record = self.source.record_of(summary);
         self.analyses

@@ -1,4 +1,4 @@
-//! `/v1/blobs/{hash}`: large contents by the BLAKE3 of their bytes.
+//! `/v1/blobs/{hash}`: large contents by the BLAKE3 of their bytes. `/v1/blobs/missing`: which of them are not stored.
 
 use axum::Json;
 use axum::body::Body;
@@ -15,6 +15,18 @@ use super::path::Named;
 use super::problem::{Problem, Slug};
 use super::state::ApiState;
 use super::workspace::Workspace;
+use crate::reader::MISSING_HASHES_MAX;
+
+/// Room for one hash in a body: its digits, quotes, a comma and some white space.
+const HASH_BYTES_MAX: usize = 80;
+
+/// The blobs among those asked for that are not stored.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct MissingAnswer {
+    /// Their hashes, each once, in the order of the question.
+    #[schema(value_type = Vec<String>)]
+    missing: Vec<ContentHash>,
+}
 
 /// A blob that is stored.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -113,4 +125,42 @@ pub(crate) async fn get(
         header::HeaderValue::from_static("attachment"),
     );
     Ok(response)
+}
+
+#[utoipa::path(
+    post, path = "/v1/blobs/missing", tag = "record",
+    request_body(content = Vec<String>, description = "Hashes: BLAKE3 of the bytes, 64 hexadecimal digits each; at most 10,000"),
+    responses(
+        (status = 200, description = "Those that are not stored", body = MissingAnswer),
+        (status = 400, description = "Not a list of hashes", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "Too many hashes", body = Problem, content_type = "application/problem+json"),
+    ),
+    security(("key" = []))
+)]
+pub(crate) async fn missing(
+    State(state): State<ApiState>,
+    workspace: Workspace,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<MissingAnswer>, Problem> {
+    let encoding = body::Encoding::of(&headers)?;
+    let bytes_max = MISSING_HASHES_MAX * HASH_BYTES_MAX;
+    let upload = body::read(&state, encoding, body, bytes_max, Slug::BatchTooLarge).await?;
+    let hashes: Vec<ContentHash> = serde_json::from_slice(&upload.bytes).map_err(|error| {
+        Problem::new(
+            Slug::InvalidParameter,
+            format!("send a JSON array of hashes, each 64 hexadecimal digits: {error}"),
+        )
+    })?;
+    if hashes.len() > MISSING_HASHES_MAX {
+        return Err(Problem::new(
+            Slug::BatchTooLarge,
+            format!(
+                "{} hashes; at most {MISSING_HASHES_MAX} may be asked for at once: split the list",
+                hashes.len()
+            ),
+        ));
+    }
+    let missing = workspace.reader().missing_blobs(&hashes).await?;
+    Ok(Json(MissingAnswer { missing }))
 }

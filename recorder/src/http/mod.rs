@@ -36,6 +36,7 @@ pub fn router(state: ApiState) -> Router {
         .route("/v1/keys/{id}", delete(keys::revoke))
         .route_layer(middleware::from_fn(access::require_admin));
     let v1 = Router::new()
+        .route("/v1/blobs/missing", post(blobs::missing))
         .route("/v1/blobs/{hash}", put(blobs::put).get(blobs::get))
         .route("/v1/sessions", get(sessions::list))
         .route("/v1/sessions/{session}", get(sessions::one))
@@ -93,6 +94,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         events::post,
         blobs::put,
         blobs::get,
+        blobs::missing,
         sessions::list,
         sessions::one,
         sessions::entries,

@@ -1,5 +1,7 @@
 //! Blobs, wherever they lie, never without a comparison with their address.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use remembrancer_schema::ContentHash;
 
@@ -7,6 +9,12 @@ use super::Reader;
 use crate::blob_store::{BlobStore, Fetched};
 use crate::error::LedgerError;
 use crate::store::{BlobRow, Connection};
+
+/// Most hashes that one question for missing blobs may name.
+pub(crate) const MISSING_HASHES_MAX: usize = 10_000;
+
+/// Hashes that one statement looks up.
+const LOOKED_UP_AT_ONCE: usize = 500;
 
 /// Where the bytes of a small blob are.
 const DATABASE: &str = "the database";
@@ -50,6 +58,23 @@ impl Reader {
                 Loaded::Lost(lost) => Err(lost.into_error(*hash, None)),
             },
         }
+    }
+
+    /// Those of the hashes, each once and in their order, that are no stored blob of this ledger: an event that named one would be
+    /// refused.
+    pub(crate) async fn missing_blobs(
+        &self,
+        hashes: &[ContentHash],
+    ) -> Result<Vec<ContentHash>, LedgerError> {
+        let mut known = HashSet::new();
+        let mut connection = self.connection().await?;
+        for some in hashes.chunks(LOOKED_UP_AT_ONCE) {
+            let rows = connection.blob_rows(some).await?;
+            known.extend(rows.into_iter().map(|row| row.hash));
+        }
+        // Inserted once it is told: a hash that comes twice is told once.
+        let missing = hashes.iter().filter(|hash| known.insert(**hash));
+        Ok(missing.copied().collect())
     }
 
     /// The bytes of a blob that has a row.

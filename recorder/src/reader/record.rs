@@ -5,13 +5,23 @@ use std::sync::Arc;
 
 use remembrancer_replay::verify::{ChainVerifier, Fault, PayloadBytes, blob_faults};
 use remembrancer_replay::{RecordedEvent, SessionRecord};
-use remembrancer_schema::{ContentHash, Origin, SessionId};
+use remembrancer_schema::{ContentHash, EntryHash, SessionId};
 
 use super::blob::{self, Found, Loaded, Lost};
 use super::{PAGE_ITEMS_MAX, Reader, StoredEntry, page_limits};
 use crate::error::LedgerError;
 use crate::session::SessionSummary;
 use crate::store::Connection;
+use crate::tree::number;
+
+/// How far a session is known: that many entries, of which the last has that hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Behind {
+    /// Number of entries.
+    pub entries: u64,
+    /// Hash of the last one.
+    pub head: EntryHash,
+}
 
 impl Reader {
     /// All of a session, with payloads and the blobs that it introduces. What does not hold together, from chain to
@@ -26,10 +36,29 @@ impl Reader {
         self.read_record(&summary.id, Some(summary)).await
     }
 
+    /// The end of that record, from behind entries that were read and checked before. What is read must go on from them.
+    pub async fn record_behind(
+        &self,
+        known: Behind,
+        summary: &SessionSummary,
+    ) -> Result<SessionRecord, LedgerError> {
+        self.read_from(&summary.id, Some(summary), Some(known))
+            .await
+    }
+
     async fn read_record(
         &self,
         session: &SessionId,
         as_of: Option<&SessionSummary>,
+    ) -> Result<SessionRecord, LedgerError> {
+        self.read_from(session, as_of, None).await
+    }
+
+    async fn read_from(
+        &self,
+        session: &SessionId,
+        as_of: Option<&SessionSummary>,
+        known: Option<Behind>,
     ) -> Result<SessionRecord, LedgerError> {
         // One read transaction: the row and its entries are of one state, however the session grows meanwhile.
         let mut snapshot = self.snapshot().await?;
@@ -39,7 +68,8 @@ impl Reader {
             .ok_or_else(|| LedgerError::NoSession(session.to_string()))?;
         check_count(&mut *snapshot, &row).await?;
         let wanted = as_of.cloned().unwrap_or(row);
-        let (mut record, found) = read(&mut *snapshot, &wanted).await?;
+        let skipped = known.map_or(0, |known| known.entries);
+        let (mut record, found) = read(&mut *snapshot, &wanted, skipped).await?;
         // Reading a store of others may take long; the database is not kept from its work meanwhile.
         drop(snapshot);
         let mut lost = HashMap::new();
@@ -53,9 +83,13 @@ impl Reader {
                 Loaded::Lost(why) => drop(lost.insert(hash, why)),
             }
         }
-        let origin = self.origin().clone();
+        let (origin, id) = (self.origin().clone(), wanted.id.clone());
+        let chain = match known {
+            None => ChainVerifier::new(origin, id),
+            Some(known) => ChainVerifier::behind(origin, id, known.entries, known.head),
+        };
         // Hashing many megabytes would hold up other requests here.
-        tokio::task::spawn_blocking(move || check(&origin, &wanted, &record, lost).map(|()| record))
+        tokio::task::spawn_blocking(move || check(chain, &wanted, &record, lost).map(|()| record))
             .await
             .map_err(|_| sqlx::Error::WorkerCrashed)?
     }
@@ -80,15 +114,22 @@ fn wrong_count(row: &SessionSummary, found: impl std::fmt::Display) -> LedgerErr
     ))
 }
 
-/// Reads the entries of a session, as many as its summary says, and what the database has of their blobs.
+/// Reads the entries of a session but the first ones, as many as its summary says, and what the database has of their blobs.
 async fn read(
     connection: &mut dyn Connection,
     summary: &SessionSummary,
+    skipped: u64,
 ) -> Result<(SessionRecord, HashMap<ContentHash, Option<Found>>), LedgerError> {
     let mut events: Vec<RecordedEvent> = Vec::new();
-    let mut after = -1;
-    while (events.len() as u64) < summary.entries {
-        let left = summary.entries - events.len() as u64;
+    let mut after = number(skipped)? - 1;
+    loop {
+        let left = summary
+            .entries
+            .saturating_sub(skipped)
+            .saturating_sub(events.len() as u64);
+        if left == 0 {
+            break;
+        }
         let rows = u32::try_from(left).map_or(PAGE_ITEMS_MAX, |left| left.min(PAGE_ITEMS_MAX));
         let page = connection
             .session_entries(summary.number, after, page_limits(rows))
@@ -126,15 +167,14 @@ fn event(stored: StoredEntry) -> Result<RecordedEvent, LedgerError> {
     Ok(event)
 }
 
-/// Checks a record as `remembrancer_replay::verify::verify_session` does, and its stored hashes and length besides; ends at
+/// Checks a record, or the end of one, as `remembrancer_replay::verify::verify_session` does, and its stored hashes and length besides; ends at
 /// the first fault.
 fn check(
-    origin: &Origin,
+    mut chain: ChainVerifier,
     summary: &SessionSummary,
     record: &SessionRecord,
     mut lost: HashMap<ContentHash, Lost>,
 ) -> Result<(), LedgerError> {
-    let mut chain = ChainVerifier::new(origin.clone(), record.session.clone());
     for event in &record.events {
         let index = event.entry.index;
         let bad = |fault: Fault| LedgerError::Corrupt {
@@ -165,6 +205,12 @@ fn check(
         return Err(wrong_count(summary, chain.entries()));
     }
     match record.events.last() {
+        None if chain.entries() > 0 && chain.head() != summary.head => {
+            Err(LedgerError::Damaged(format!(
+                "session {} has another last entry than it had, and no further one",
+                summary.id
+            )))
+        }
         Some(last) if chain.head() != summary.head => Err(LedgerError::Corrupt {
             index: last.entry.index,
             reason: format!(

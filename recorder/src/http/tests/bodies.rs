@@ -34,6 +34,48 @@ async fn blobs_are_kept_by_their_hash() {
 }
 
 #[tokio::test]
+async fn a_client_learns_which_blobs_are_missing() {
+    let api = api_with_sessions().await;
+    let [stored, unknown, other] = [&b"stored"[..], b"unknown", b"other"].map(ContentHash::of);
+    let put = api.put_blob(&stored.to_string(), b"stored".to_vec()).await;
+    assert_eq!(put.status, 201);
+    let ask = async |body: String| {
+        let request = HttpRequest::post("/v1/blobs/missing")
+            .header("authorization", format!("Bearer {}", api.write))
+            .body(Body::from(body))
+            .expect("valid");
+        api.send(request).await
+    };
+    let answer = ask(format!(
+        r#"["{unknown}","{stored}","{other}","{unknown}"]"#
+    ))
+    .await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.json()["missing"],
+        serde_json::json!([unknown.to_string(), other.to_string()])
+    );
+    let put = api.put_blob(&other.to_string(), b"other".to_vec()).await;
+    assert_eq!(put.status, 201);
+    let answer = ask(format!(r#"["{other}","{stored}"]"#)).await;
+    assert_eq!(answer.json()["missing"], serde_json::json!([]));
+
+    for bad in ["", "{}", r#"["xyz"]"#, "[1]", r#"{"hashes":[]}"#] {
+        assert_eq!(ask(bad.to_owned()).await.problem(), "invalid-parameter", "{bad}");
+    }
+    let list = |count: usize| format!("[{}]", vec![format!("\"{unknown}\""); count].join(","));
+    let answer = ask(list(crate::reader::MISSING_HASHES_MAX)).await;
+    assert_eq!(answer.json()["missing"].as_array().map(Vec::len), Some(1));
+    for large in [
+        list(crate::reader::MISSING_HASHES_MAX + 1),
+        " ".repeat(1_000_000),
+    ] {
+        let answer = ask(large).await;
+        assert_eq!((answer.status, answer.problem().as_str()), (413, "batch-too-large"));
+    }
+}
+
+#[tokio::test]
 async fn bodies_are_limited_after_unpacking_and_their_kind_is_checked() {
     let limits = Limits {
         batch_bytes_max: 2000,

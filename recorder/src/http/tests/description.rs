@@ -18,6 +18,7 @@ async fn the_description_lists_every_route_and_limits_are_printed() {
     for path in [
         "/v1/events",
         "/v1/blobs/{hash}",
+        "/v1/blobs/missing",
         "/v1/sessions/{session}/presence",
         "/v1/proofs/inclusion",
         "/readyz",

@@ -144,6 +144,7 @@ async fn request(api: &TestApi, method: &str, path: &str, number: usize) -> Http
         ("post", "/v1/events") => note_text("s", &format!("r{number}"), "x").into_bytes(),
         ("post", "/v1/keys") => br#"{"role":"read","name":"made over HTTP"}"#.to_vec(),
         ("put", "/v1/blobs/{hash}") => blob,
+        ("post", "/v1/blobs/missing") => br#"[]"#.to_vec(),
         _ => Vec::new(),
     };
     HttpRequest::builder()

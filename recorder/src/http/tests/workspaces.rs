@@ -157,6 +157,17 @@ async fn what_another_workspace_holds_is_not_there() {
         server.send(&here, Method::PUT, &path, "large").await.status,
         201
     );
+    let ask = format!(r#"["{blob}"]"#);
+    for (key, missing) in [(&here, 0), (&there, 1)] {
+        let answer = server
+            .send(key, Method::POST, "/v1/blobs/missing", ask.clone())
+            .await;
+        assert_eq!(
+            answer.json()["missing"].as_array().map(Vec::len),
+            Some(missing),
+            "only the own workspace's blobs are known"
+        );
+    }
     let named = format!(
         r#"{{"id":"start","session":"b","type":"session.started","data":{{}},"blobs":["{blob}"]}}"#
     );
