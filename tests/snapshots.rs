@@ -95,7 +95,12 @@ impl Prose {
                 1 => " \"quoted\" ",
                 _ => " ",
             };
-            write!(text, "{}{end}", words[(self.0 >> 33) as usize % words.len()]).unwrap();
+            write!(
+                text,
+                "{}{end}",
+                words[(self.0 >> 33) as usize % words.len()]
+            )
+            .unwrap();
         }
         text
     }
@@ -157,9 +162,11 @@ impl Client {
     fn record(&mut self) {
         let mut prose = Prose(1);
         let rules = format!("{}\n- {LIMIT}.", prose.text(2_000));
-        self.post(&[json!({"id": "s", "session": "s", "type": "session.started", "data": {}}),
+        self.post(&[
+            json!({"id": "s", "session": "s", "type": "session.started", "data": {}}),
             json!({"id": "c", "session": "s", "type": "constraint.declared",
-                "data": {"id": "limit", "kind": "prohibition", "text": LIMIT}})]);
+                "data": {"id": "limit", "kind": "prohibition", "text": LIMIT}}),
+        ]);
         // What the next context appends, and what a compaction keeps of it.
         let mut blobs = Vec::new();
         let mut tail = vec![self.new_part("system", &rules, &mut blobs)];
@@ -183,7 +190,10 @@ impl Client {
                 json!({"turn": turn, "calls": [{"call_id": id, "tool": "read"}]}),
                 json!({"call_id": id, "status": "ok"}),
             );
-            kept = vec![by_hash("assistant", &response), by_hash("tool_result", &result)];
+            kept = vec![
+                by_hash("assistant", &response),
+                by_hash("tool_result", &result),
+            ];
             tail.clone_from(&kept);
             match self.form {
                 Form::Inline => {

@@ -152,7 +152,8 @@ impl Analyses {
         key: &Key,
     ) -> Result<Arc<Analysis>, LedgerError> {
         let turn = self.turn(&session.id).await?;
-        let (analyser, record) = match self.lock().take_analyser(key, session.entries) {
+        let taken = self.lock().take_analyser(key, session.entries);
+        let (analyser, record) = match taken {
             None => (None, None),
             Some((analyser, known)) => match reader.record_behind(known, session).await {
                 Ok(record) => (Some(analyser), Some(record)),
@@ -170,15 +171,16 @@ impl Analyses {
         let (kept, key, is_open) = (Arc::clone(&self.kept), key.clone(), !session.sealed);
         // The turn goes along, and the work ends where it is kept: it goes on even when nobody waits for it any more.
         let work = tokio::task::spawn_blocking(move || {
-            let mut analyser =
-                analyser.unwrap_or_else(|| Box::new(Analyser::new(&record.session)));
+            let mut analyser = analyser.unwrap_or_else(|| Box::new(Analyser::new(&record.session)));
             analyser.extend(&record.events, &record.blobs);
             drop(record);
             let analysis = Arc::clone(analyser.analysis());
             let bytes = analyser.bytes_held();
             // Nothing follows the end of a session.
             let analyser = Some(analyser).filter(|_| is_open);
-            let bytes = analyser.as_ref().map_or_else(|| bytes_held(&analysis), |_| bytes);
+            let bytes = analyser
+                .as_ref()
+                .map_or_else(|| bytes_held(&analysis), |_| bytes);
             lock(&kept).settle(&key, analyser, bytes);
             drop(turn);
             analysis

@@ -15,8 +15,8 @@ use crate::token::{KeyGate, Principal};
 
 pub(crate) use blob::MISSING_HASHES_MAX;
 pub use entry::StoredEntry;
-pub use record::Behind;
 use paging::{ENTRIES_CURSOR, SESSIONS_CURSOR, cursor, page, parse_cursor};
+pub use record::Behind;
 
 /// Most items that one page of a list holds.
 pub const PAGE_ITEMS_MAX: u32 = 1000;

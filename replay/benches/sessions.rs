@@ -5,7 +5,7 @@
 //! Every turn appends some 13 KB (a response, a call, its result), so that a context grows to 800 KB, about 200,000 tokens, in
 //! the 60 turns between two compactions. 50 limits are looked for at every turn; every turn sends an action.
 //!
-//! Whole: contexts, mutations, presence and findings of a record that was read. One turn: the four entries of the last turn
+//! Checked: chain, commitments and payloads, as before every whole analysis. Whole: contexts, mutations, presence and findings of a record that was read. One turn: the four entries of the last turn
 //! appended to the analysis of all before it.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
@@ -15,6 +15,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use remembrancer_replay::record::fixture::SessionFixture;
+use remembrancer_replay::verify::verify_session;
 use remembrancer_replay::{Analyser, SessionRecord, analyse};
 use remembrancer_schema::ContentHash;
 
@@ -38,14 +39,23 @@ fn main() {
     } else {
         asked
     };
-    println!("{CONSTRAINTS} constraints; medians of {ROUNDS} rounds");
+    println!(
+        "{CONSTRAINTS} constraints; medians of {ROUNDS} rounds, {}",
+        if on_processor().is_some() {
+            "processor time"
+        } else {
+            "elapsed time"
+        }
+    );
     let mut whole = Vec::new();
     for turns in lengths {
         let (record, distinct) = session(turns);
         let all = median(|| timed(|| analyse(&record)));
         let one = one_turn(&record);
+        let origin = &record.events[0].entry.origin;
+        let checked = median(|| timed(|| verify_session(origin, &record)));
         println!(
-            "{turns:>6} turns, {:>6.1} MB distinct: whole {all:>9.2?} ({:>6.1} us a turn)   one turn {one:>9.2?}   ratio {:.0}",
+            "{turns:>6} turns, {:>6.1} MB distinct: checked {checked:>9.2?}   whole {all:>9.2?} ({:>6.1} us a turn)   one turn {one:>9.2?}   ratio {:.0}",
             distinct as f64 / 1e6,
             all.as_secs_f64() * 1e6 / f64::from(turns),
             all.as_secs_f64() / one.as_secs_f64(),
@@ -83,12 +93,23 @@ fn one_turn(record: &SessionRecord) -> Duration {
     durations[ROUNDS / 2]
 }
 
+/// Time that this thread spent on a processor, where the system tells: what others do beside it does not count then.
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {
-    let started = Instant::now();
+    let (started, at_first) = (Instant::now(), on_processor());
     let done = work();
-    let elapsed = started.elapsed();
+    let elapsed = match (at_first, on_processor()) {
+        (Some(first), Some(now)) => now.saturating_sub(first),
+        _ => started.elapsed(),
+    };
     black_box(done);
     elapsed
+}
+
+/// The first number that Linux gives here is the time in nanoseconds.
+fn on_processor() -> Option<Duration> {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds = told.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
 }
 
 fn median(mut round: impl FnMut() -> Duration) -> Duration {

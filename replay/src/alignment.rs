@@ -97,8 +97,48 @@ fn align_range<K: Eq + Hash + Copy>(
     }));
 }
 
-/// The longest common subsequence by dynamic programming over suffixes.
-fn exact<K: Eq>(
+/// The longest common subsequence: read off where what both lists hold is unique and in order, as in a context whose start
+/// was cut off, else by dynamic programming over suffixes.
+fn exact<K: Eq + Hash + Copy>(
+    before: &[K],
+    after: &[K],
+    before_start: usize,
+    after_start: usize,
+    pairs: &mut Vec<(usize, usize)>,
+) {
+    match in_order(before, after) {
+        Some(found) => pairs.extend(
+            found
+                .into_iter()
+                .map(|(old, new)| (before_start + old, after_start + new)),
+        ),
+        None => by_table(before, after, before_start, after_start, pairs),
+    }
+}
+
+/// The elements of both lists, if each stands once in either list and all in the same order: then there is one longest common
+/// subsequence.
+fn in_order<K: Eq + Hash + Copy>(before: &[K], after: &[K]) -> Option<Vec<(usize, usize)>> {
+    let mut places: HashMap<K, Option<usize>> = HashMap::with_capacity(before.len());
+    for (at, &key) in before.iter().enumerate() {
+        places
+            .entry(key)
+            .and_modify(|place| *place = None)
+            .or_insert(Some(at));
+    }
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for (new, key) in after.iter().enumerate() {
+        let Some(&place) = places.get(key) else {
+            continue;
+        };
+        // One that stands twice in either list, or before its predecessor, leaves a choice.
+        let old = place.filter(|&old| found.last().is_none_or(|&(last, _)| old > last))?;
+        found.push((old, new));
+    }
+    Some(found)
+}
+
+fn by_table<K: Eq>(
     before: &[K],
     after: &[K],
     before_start: usize,
@@ -262,6 +302,17 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_list_whose_start_was_cut_off_needs_no_table() {
+        let before: Vec<u32> = (0..900).collect();
+        let after: Vec<u32> = (300..1200).filter(|n| n % 5 != 0).collect();
+        let found = in_order(&before, &after).expect("unique and in order");
+        assert_eq!(found.len(), (300..900).filter(|n| n % 5 != 0).count());
+        for (before, after) in [([1, 2], [2, 1]), ([1, 1], [1, 2]), ([1, 2], [1, 1])] {
+            assert_eq!(in_order(&before, &after), None);
+        }
+    }
+
     fn length_by_table(before: &[u8], after: &[u8]) -> usize {
         let mut row = vec![0; after.len() + 1];
         for old in before {
@@ -280,6 +331,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_unique_and_in_order_is_aligned_as_by_the_table(
+            before in proptest::collection::vec(0u8..40, 0..30),
+            after in proptest::collection::vec(0u8..40, 0..30),
+        ) {
+            if let Some(found) = in_order(&before, &after) {
+                let mut by_the_table = Vec::new();
+                by_table(&before, &after, 0, 0, &mut by_the_table);
+                prop_assert_eq!(found, by_the_table);
+            }
+        }
+
         #[test]
         fn an_alignment_is_a_longest_common_subsequence(
             before in proptest::collection::vec(0u8..6, 0..30),

@@ -17,37 +17,29 @@ impl Counted<'_> {
         let limits: Vec<usize> = (0..self.constraints.len())
             .filter(|&at| constraint::is_limit(&self.constraints[at]))
             .collect();
-        let count = |is_counted: &dyn Fn(&Action) -> bool| {
-            self.actions
-                .iter()
-                .filter(|action| is_counted(action))
-                .count() as u64
-        };
-        Summary {
-            actions_without_trace: count(&|action| {
-                limits
-                    .iter()
-                    .any(|&limit| self.had_no_trace(action.turn, limit))
-            }),
-            prohibited_without_trace: count(&|action| {
-                matches!(action.scope, ScopeVerdict::Prohibited { .. })
-                    && action
-                        .breaks
-                        .iter()
-                        .any(|&limit| self.had_no_trace(action.turn, limit))
-            }),
-            longest_gap_turns: limits
-                .iter()
-                .map(|&limit| self.longest_gap(limit))
-                .max()
-                .unwrap_or(0),
+        let mut summary = Summary::default();
+        // Each cell is looked at once: by turn, whether any limit had no trace; by limit, for how many turns by now.
+        let mut is_any_gone = vec![false; self.turns.len()];
+        let mut runs = vec![0; limits.len()];
+        for (turn, is_gone) in is_any_gone.iter_mut().enumerate() {
+            for (&limit, run) in limits.iter().zip(&mut runs) {
+                let is_gap = self.is_gap(turn, limit);
+                *is_gone |= is_gap;
+                *run = if is_gap { *run + 1 } else { 0 };
+                summary.longest_gap_turns = summary.longest_gap_turns.max(*run);
+            }
         }
-    }
-
-    fn had_no_trace(&self, turn: u32, constraint: usize) -> bool {
-        self.turns
-            .binary_search_by_key(&turn, |turn| turn.number)
-            .is_ok_and(|at| self.is_gap(at, constraint))
+        for action in self.actions {
+            let turn = self
+                .turns
+                .binary_search_by_key(&action.turn, |turn| turn.number);
+            let Ok(turn) = turn else { continue };
+            summary.actions_without_trace += u64::from(is_any_gone[turn]);
+            let is_prohibited = matches!(action.scope, ScopeVerdict::Prohibited { .. });
+            let broke_a_gone_one = action.breaks.iter().any(|&limit| self.is_gap(turn, limit));
+            summary.prohibited_without_trace += u64::from(is_prohibited && broke_a_gone_one);
+        }
+        summary
     }
 
     /// Whether a constraint had no trace at a turn. A turn before its declaration does not count: nothing was missing.
@@ -58,19 +50,6 @@ impl Counted<'_> {
                 .get(turn)
                 .and_then(|row| row.get(constraint))
                 .is_some_and(|presence| presence.state == PresenceState::NoTrace)
-    }
-
-    fn longest_gap(&self, constraint: usize) -> u64 {
-        let (mut run, mut longest) = (0, 0);
-        for turn in 0..self.turns.len() {
-            run = if self.is_gap(turn, constraint) {
-                run + 1
-            } else {
-                0
-            };
-            longest = longest.max(run);
-        }
-        longest
     }
 }
 

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::testing::TestLedger;
+use crate::testing::{TestLedger, ended, event, note, tamper};
 
 /// A recorded session under many heads; counts how many analyses run, and how many ran at once at most.
 struct Counting {
@@ -110,4 +110,143 @@ async fn what_failed_is_not_kept_and_what_is_too_much_gives_way() {
         .map(|row| analyses.kept(origin, row).is_some())
         .collect();
     assert_eq!(kept, [false, false, true]);
+}
+
+/// A recorded session that grows, with a cache of its own.
+struct Growing {
+    test: TestLedger,
+    analyses: Analyses,
+}
+
+impl Growing {
+    async fn new() -> Self {
+        let test = TestLedger::new().await;
+        test.record_notes("s", 2).await;
+        Self {
+            test,
+            analyses: Analyses::default(),
+        }
+    }
+
+    async fn append(&self, events: Vec<crate::incoming::OwnedEvent>) {
+        let outcomes = self.test.ledger.append(events).await.expect("appends");
+        assert!(outcomes.iter().all(|outcome| outcome.place().is_some()));
+    }
+
+    async fn summary(&self) -> SessionSummary {
+        let found = self.test.ledger.reader().find_session("s").await;
+        found.expect("the session")
+    }
+
+    /// The analysis as it is now, which must be what the whole record gives.
+    async fn analysis(&self) -> Arc<Analysis> {
+        let (reader, row) = (self.test.ledger.reader(), self.summary().await);
+        let analysis = self.analyses.of(reader, &row).await.expect("an analysis");
+        let record = reader.record_of(&row).await.expect("a record");
+        assert_eq!(*analysis, remembrancer_replay::analyse(&record));
+        analysis
+    }
+
+    /// Of each kept state: the entries that its analyser knows.
+    fn kept(&self) -> Vec<Option<u64>> {
+        let kept = self.analyses.lock();
+        let analysers = kept.slots.values().map(|slot| slot.analyser.as_ref());
+        analysers
+            .map(|analyser| analyser.map(|analyser| analyser.entries()))
+            .collect()
+    }
+}
+
+fn capture(turn: u32, text: &str) -> crate::incoming::OwnedEvent {
+    let base = match turn {
+        1 => String::new(),
+        _ => format!(r#""base":{},"#, turn - 1),
+    };
+    event(&format!(
+        r#"{{"id":"c{turn}","session":"s","type":"context.captured",
+            "data":{{"turn":{turn},{base}"parts":[{{"kind":"user","text":"{text}"}}]}}}}"#
+    ))
+}
+
+#[tokio::test]
+async fn an_open_session_goes_on_from_where_it_was() {
+    let growing = Growing::new().await;
+    growing.append(vec![capture(1, "one")]).await;
+    let first = Arc::as_ptr(&growing.analysis().await);
+    assert_eq!(growing.kept(), [Some(4)]);
+    growing.append(vec![capture(2, "two")]).await;
+    let second = growing.analysis().await;
+    assert_eq!(Arc::as_ptr(&second), first, "brought up to date in place");
+    assert_eq!(growing.kept(), [Some(5)], "the state before is not kept");
+
+    // A blob that an earlier entry could not have named, and a reader that still holds the analysis of before.
+    let bytes = bytes::Bytes::from_static(b"a large text");
+    let (hash, _) = growing.test.ledger.store_blob(bytes).await.expect("stores");
+    growing
+        .append(vec![event(&format!(
+            r#"{{"id":"b","session":"s","type":"context.captured","blobs":["{hash}"],
+                "data":{{"turn":3,"parts":[{{"kind":"user","hash":"{hash}"}}]}}}}"#
+        ))])
+        .await;
+    let third = growing.analysis().await;
+    assert_eq!((second.turns.len(), third.turns.len()), (2, 3));
+    let named = third.contents.iter().find(|content| content.hash == hash);
+    assert_eq!(
+        named.and_then(|content| content.text.as_deref()),
+        Some("a large text")
+    );
+
+    growing.append(vec![ended("s")]).await;
+    assert!(growing.analysis().await.overview.sealed);
+    assert_eq!(growing.kept(), [None], "nothing follows the end");
+}
+
+#[tokio::test]
+async fn a_state_ahead_of_the_summary_is_left_alone() {
+    let growing = Growing::new().await;
+    let early = growing.summary().await;
+    growing.append(vec![capture(1, "one")]).await;
+    growing.analysis().await;
+    let reader = growing.test.ledger.reader();
+    let analysis = growing.analyses.of(reader, &early).await.expect("reads");
+    assert_eq!((analysis.overview.entries, analysis.turns.len()), (3, 0));
+    let mut kept = growing.kept();
+    kept.sort_unstable();
+    assert_eq!(kept, [Some(3), Some(4)]);
+}
+
+#[tokio::test]
+async fn what_does_not_go_on_from_the_known_state_is_refused() {
+    let growing = Growing::new().await;
+    growing.analysis().await;
+    growing.append(vec![note("s", "later", "x")]).await;
+    growing.test.ledger.close().await;
+    tamper(
+        &growing.test,
+        "UPDATE payloads SET data = CAST('{\"text\":\"other\"}' AS BLOB) WHERE idx = 3",
+    )
+    .await;
+    let reader = Reader::open(growing.test.path()).await.expect("opens");
+    let row = reader.find_session("s").await.expect("the session");
+    let refused = growing.analyses.of(&reader, &row).await;
+    assert!(
+        matches!(refused, Err(LedgerError::Corrupt { index: 3, .. })),
+        "{refused:?}"
+    );
+    assert!(growing.kept().is_empty());
+    let other = Behind {
+        entries: 3,
+        head: EntryHash::from_bytes([7; 32]),
+    };
+    let refused = reader.record_behind(other, &row).await;
+    assert!(
+        matches!(refused, Err(LedgerError::Corrupt { index: 3, .. })),
+        "another state before the new entries"
+    );
+    let past = Behind {
+        entries: 9,
+        ..other
+    };
+    assert!(reader.record_behind(past, &row).await.is_err());
+    reader.close().await;
 }

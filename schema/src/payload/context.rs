@@ -134,8 +134,8 @@ pub struct Part {
     /// The text as sent to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// BLAKE3 of the text's UTF-8 bytes, where those were sent before, as an inline text of this session or as a blob, or
-    /// are withheld.
+    /// BLAKE3 of the text's UTF-8 bytes, where those are sent elsewhere: as a text of an event of this session (a part, a
+    /// response, a call's arguments, a result, a summary, an artifact), or as a blob that one introduces; or are withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
     /// With `hash`: the bytes may not be kept, and why.

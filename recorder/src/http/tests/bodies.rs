@@ -46,10 +46,7 @@ async fn a_client_learns_which_blobs_are_missing() {
             .expect("valid");
         api.send(request).await
     };
-    let answer = ask(format!(
-        r#"["{unknown}","{stored}","{other}","{unknown}"]"#
-    ))
-    .await;
+    let answer = ask(format!(r#"["{unknown}","{stored}","{other}","{unknown}"]"#)).await;
     assert_eq!(answer.status, 200);
     assert_eq!(
         answer.json()["missing"],
@@ -61,7 +58,11 @@ async fn a_client_learns_which_blobs_are_missing() {
     assert_eq!(answer.json()["missing"], serde_json::json!([]));
 
     for bad in ["", "{}", r#"["xyz"]"#, "[1]", r#"{"hashes":[]}"#] {
-        assert_eq!(ask(bad.to_owned()).await.problem(), "invalid-parameter", "{bad}");
+        assert_eq!(
+            ask(bad.to_owned()).await.problem(),
+            "invalid-parameter",
+            "{bad}"
+        );
     }
     let list = |count: usize| format!("[{}]", vec![format!("\"{unknown}\""); count].join(","));
     let answer = ask(list(crate::reader::MISSING_HASHES_MAX)).await;
@@ -71,7 +72,10 @@ async fn a_client_learns_which_blobs_are_missing() {
         " ".repeat(1_000_000),
     ] {
         let answer = ask(large).await;
-        assert_eq!((answer.status, answer.problem().as_str()), (413, "batch-too-large"));
+        assert_eq!(
+            (answer.status, answer.problem().as_str()),
+            (413, "batch-too-large")
+        );
     }
 }
 
