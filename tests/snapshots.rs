@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::support::Server;
@@ -52,7 +54,7 @@ impl Counter {
                 let (mut answers, mut to_client) =
                     (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let counted = Arc::clone(&counted);
-                std::thread::spawn(move || forward(client, server, Some(&counted)));
+                std::thread::spawn(move || forward(client, server, &counted));
                 std::thread::spawn(move || {
                     drop(std::io::copy(&mut answers, &mut to_client));
                     drop(to_client.shutdown(Shutdown::Write));
@@ -63,12 +65,10 @@ impl Counter {
     }
 }
 
-fn forward(mut from: TcpStream, mut to: TcpStream, counted: Option<&AtomicU64>) {
+fn forward(mut from: TcpStream, mut to: TcpStream, counted: &AtomicU64) {
     let mut buffer = [0; 64 * 1024];
     while let Ok(bytes @ 1..) = from.read(&mut buffer) {
-        if let Some(counted) = counted {
-            counted.fetch_add(bytes as u64, Ordering::SeqCst);
-        }
+        counted.fetch_add(bytes as u64, Ordering::SeqCst);
         if to.write_all(&buffer[..bytes]).is_err() {
             break;
         }
@@ -226,17 +226,70 @@ impl Client {
     }
 }
 
-fn bytes_in(folder: &Path) -> u64 {
+fn bytes_in(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).unwrap();
     entries
         .map(|entry| {
             let entry = entry.unwrap();
             match entry.file_type().unwrap().is_dir() {
                 true => bytes_in(&entry.path()),
-                false => entry.metadata().unwrap().len(),
+                false => usize::try_from(entry.metadata().unwrap().len()).unwrap(),
             }
         })
         .sum()
+}
+
+/// What a server keeps of a session, in bytes.
+#[derive(Debug, Default)]
+struct Kept {
+    payloads: usize,
+    blobs: usize,
+    entries: usize,
+}
+
+#[derive(Deserialize)]
+struct EntryPage {
+    items: Vec<EntryItem>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct EntryItem {
+    /// Byte for byte as stored, as is `data`.
+    entry: Box<RawValue>,
+    data: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    blobs: Vec<String>,
+}
+
+impl Kept {
+    fn of(server: &Server, key: &str) -> Self {
+        let get = |path: &str| {
+            let answer = server.send("GET", path, Some(key), "application/json", b"");
+            assert_eq!(answer.status, 200, "{answer:?}");
+            answer.body
+        };
+        let (mut kept, mut blobs, mut after) = (Self::default(), HashSet::new(), String::new());
+        loop {
+            let page = get(&format!("/v1/sessions/s/entries?limit=200{after}"));
+            let page: EntryPage = serde_json::from_str(&page).unwrap();
+            for item in page.items {
+                kept.entries += item.entry.get().len();
+                kept.payloads += item.data.get().len();
+                let named: Named = serde_json::from_str(item.entry.get()).unwrap();
+                blobs.extend(named.blobs);
+            }
+            let Some(next) = page.next else { break };
+            after = format!("&after={next}");
+        }
+        for hash in blobs {
+            kept.blobs += get(&format!("/v1/blobs/{hash}")).len();
+        }
+        kept
+    }
 }
 
 fn upload_and_storage(form: Form) {
@@ -256,34 +309,55 @@ fn upload_and_storage(form: Form) {
         texts: HashSet::new(),
     };
     client.record();
-    let sent = counter.sent.load(Ordering::SeqCst);
-    let presence = server.get(&read, "/v1/sessions/s/presence");
+    let sent = usize::try_from(counter.sent.load(Ordering::SeqCst)).unwrap();
+    every_turn_is_known(&server, &read, form);
+    let kept = Kept::of(&server, &read);
+    let mut folder_grew = 0;
+    server.stop_and_keep(|data| folder_grew = bytes_in(data) - empty);
+    let distinct: usize = client.texts.iter().map(String::len).sum();
+    let ratio = |bytes: usize| bytes as f64 / distinct as f64;
+    let stored = kept.payloads + kept.blobs;
+    eprintln!(
+        "{form:?}: {distinct} distinct bytes; uploaded {:.3}; stored in payloads and blobs {:.3}, with entries {:.3}; \
+         data folder {:.3}",
+        ratio(sent),
+        ratio(stored),
+        ratio(stored + kept.entries),
+        ratio(folder_grew),
+    );
+    assert!(distinct > TURNS * (RESPONSE_BYTES + RESULT_BYTES));
+    assert_eq!(kept.blobs > 0, form == Form::Blobs, "{kept:?}");
+    assert!(sent > stored, "the counter saw every byte");
+    assert!(ratio(sent) < 1.2, "{form:?}: uploaded {:.3}", ratio(sent));
+    assert!(ratio(stored) < 1.2, "{form:?}: stored {:.3}", ratio(stored));
+    assert!(
+        ratio(folder_grew) < 1.6,
+        "{form:?}: {:.3}",
+        ratio(folder_grew)
+    );
+}
+
+/// Every context was rebuilt, whatever its form: the limit stands in each, and only compactions change them.
+fn every_turn_is_known(server: &Server, read: &str, form: Form) {
+    let presence = server.get(read, "/v1/sessions/s/presence");
     let turns = presence["turns"].as_array().unwrap();
     assert_eq!(turns.len(), TURNS);
     for turn in turns {
         assert_eq!(turn["states"]["limit"], "verbatim", "{form:?}: {turn}");
     }
-    let mutations = server.get(&read, "/v1/sessions/s/mutations");
+    let mutations = server.get(read, "/v1/sessions/s/mutations");
     let mutations = mutations.as_array().unwrap();
     assert_eq!(mutations.len(), (TURNS - 1) / EPOCH_TURNS);
     for mutation in mutations {
         assert_eq!(mutation["kind"], "compaction", "{form:?}");
-        // The rules, and the last turn's response and result where the context before held them.
-        assert!(mutation["counts"]["kept"].as_u64() >= Some(1), "{mutation}");
+        assert_eq!(mutation["counts"]["kept"], 1, "the rules: {mutation}");
+        // All but the rules left: two parts of each turn before.
+        assert_eq!(
+            mutation["counts"]["summarised"],
+            2 * (EPOCH_TURNS - 1) + usize::from(mutation["mutation"] != 0) * 3,
+            "{form:?}: {mutation}"
+        );
     }
-    let mut stored = 0;
-    server.stop_and_keep(|data| stored = bytes_in(data) - empty);
-    let distinct: usize = client.texts.iter().map(String::len).sum();
-    let ratio = |bytes: u64| bytes as f64 / distinct as f64;
-    eprintln!(
-        "{form:?}: {distinct} distinct bytes; uploaded {sent} ({:.3}), data folder grew by {stored} ({:.3})",
-        ratio(sent),
-        ratio(stored)
-    );
-    assert!(distinct > TURNS * (RESPONSE_BYTES + RESULT_BYTES));
-    assert!(sent > distinct as u64, "the counter saw every byte");
-    assert!(ratio(sent) < 1.2, "{form:?}: uploaded {:.3}", ratio(sent));
-    assert!(ratio(stored) < 1.2, "{form:?}: stored {:.3}", ratio(stored));
 }
 
 #[test]

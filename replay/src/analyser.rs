@@ -138,12 +138,12 @@ impl Analyser {
             None => self.outline.note(event, None),
             Some(read) => {
                 let stale = self.contexts.keep_texts(&mut read.payload);
+                let sent = event.payload.as_ref();
                 self.payload_bytes += match &read.payload {
                     Payload::ContextCaptured(captured) => captured.parts.len() * size_of::<Part>(),
-                    _ => event
-                        .payload
-                        .as_ref()
-                        .map_or(0, |payload| payload.data.len()),
+                    // Arguments and results are held by actions; what is custom is not read at all.
+                    Payload::ToolCalled(_) | Payload::ToolReturned(_) | Payload::Custom => 0,
+                    _ => sent.map_or(0, |payload| payload.data.len()),
                 };
                 self.outline.note(event, Some(read));
                 self.mark(stale);
@@ -176,8 +176,9 @@ impl Analyser {
         let mut timeline = ContextTimeline::lent_by(changed);
         self.build(&mut timeline, changed);
         let left_out = self.judge(&timeline, changed);
-        for read in &self.reading.events[new] {
+        for read in &mut self.reading.events[new] {
             self.joining.note(read, &mut changed.actions);
+            read.drop_joined();
         }
         self.joining
             .place(&mut changed.actions, &changed.constraints);

@@ -28,6 +28,15 @@ impl ReadEvent {
     pub(crate) fn agent(&self) -> Option<&str> {
         self.agent.as_ref().map(AgentName::as_str)
     }
+
+    /// Drops what only the join of actions reads: arguments and results. An action holds them from then on.
+    pub(crate) fn drop_joined(&mut self) {
+        match &mut self.payload {
+            Payload::ToolCalled(called) => called.arguments = None,
+            Payload::ToolReturned(returned) => returned.result = None,
+            _ => {}
+        }
+    }
 }
 
 /// An entry that the analysis leaves out, and why.

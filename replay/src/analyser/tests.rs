@@ -147,7 +147,7 @@ fn step(fixture: SessionFixture, (kind, turn, a, b): Step) -> SessionFixture {
         ),
         16 => (
             "artifact.changed",
-            format!(r#"{{"artifact":"f","text":{}}}"#, json(text(a))),
+            format!(r#"{{"name":"f","text":{}}}"#, json(text(a))),
         ),
         17 => return fixture.blob(text(a).as_bytes()),
         18 => return fixture.blob(&[0xff, 0xfe]),
@@ -250,7 +250,11 @@ fn what_is_held_for_later_events_weighs() {
             "model.responded",
             format!(r#"{{"turn":1,"text":["{large}"]}}"#),
         ),
-        ("custom.note", format!(r#"{{"text":"{large}"}}"#)),
+        ("intent.declared", format!(r#"{{"objective":"{large}"}}"#)),
+        (
+            "tool.returned",
+            format!(r#"{{"call_id":"c","status":"ok","result":"{large}"}}"#),
+        ),
     ] {
         let mut analyser = Analyser::of(&SessionFixture::new().event(kind, data).record());
         analyser.analysis();

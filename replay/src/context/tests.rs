@@ -45,6 +45,63 @@ fn captures_build_on_each_other_and_share_their_parts() {
 }
 
 #[test]
+fn a_part_may_name_by_hash_what_any_event_of_the_session_says() {
+    let said = [
+        "a \"quoted\" response",
+        r#"{"shelf" : 7}"#,
+        "a result\nof two lines",
+        r#"{"state":"damp"}"#,
+        "what was before, in short",
+        "the file's new text",
+    ];
+    let parts: Vec<String> = said
+        .iter()
+        .map(|text| format!(r#"{{"kind":"other","hash":"{}"}}"#, hash(text)))
+        .collect();
+    let json = |text: &str| serde_json::to_string(text).unwrap();
+    let record = SessionFixture::new()
+        .event(
+            "context.captured",
+            format!(r#"{{"turn":1,"parts":[{}]}}"#, parts.join(",")),
+        )
+        .event(
+            "model.responded",
+            format!(r#"{{"turn":1,"text":[{}]}}"#, json(said[0])),
+        )
+        .event(
+            "tool.called",
+            format!(
+                r#"{{"turn":1,"call_id":"a","tool":"t","arguments":{}}}"#,
+                said[1]
+            ),
+        )
+        .event(
+            "tool.returned",
+            format!(
+                r#"{{"call_id":"a","status":"ok","result":{}}}"#,
+                json(said[2])
+            ),
+        )
+        .event(
+            "tool.returned",
+            format!(r#"{{"call_id":"b","status":"ok","result":{}}}"#, said[3]),
+        )
+        .event(
+            "context.mutated",
+            format!(
+                r#"{{"turn":2,"kind":"compaction","summary":{{"text":{}}}}}"#,
+                json(said[4])
+            ),
+        )
+        .event(
+            "artifact.changed",
+            format!(r#"{{"name":"f","text":{}}}"#, json(said[5])),
+        )
+        .record();
+    assert_eq!(texts(&ContextTimeline::rebuild(&record), 1), said);
+}
+
+#[test]
 fn what_cannot_be_read_says_why() {
     let (blob, binary, cipher) = ("blob text", [0xff, 0xfe], "cipher");
     let captured = format!(
