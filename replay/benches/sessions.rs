@@ -10,7 +10,6 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
-use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -166,7 +165,7 @@ impl Prose {
             } else {
                 " "
             };
-            let _ = write!(text, "{word}{end}");
+            text.extend([word, end]);
         }
         text
     }
