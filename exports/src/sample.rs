@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use remembrancer_replay::analysis::{
-    Absence, Action, Budget, Constraint, Content, ContextPart, Decision, DeclaredMutation,
-    Evidence, Finding, FindingKind, Floor, Intent, Mutation, Overview, PartFate, Presence,
-    PresenceState, Response, Returned, Risk, ScopeVerdict, Score, Severity, Summary, Turn,
+    Absence, Action, Aftermath, Anatomy, Budget, Constraint, Content, ContextPart, Decision,
+    DeclaredMutation, Evidence, Finding, FindingKind, Floor, Intent, Mutation, Overview, PartFate,
+    Presence, PresenceState, Response, Returned, Risk, ScopeVerdict, Score, Severity, Summary,
+    Turn,
 };
 use remembrancer_replay::{Analysis, RecordedEvent, RecordedPayload, SessionRecord};
 use remembrancer_schema::commitment::commit;
@@ -289,6 +290,25 @@ fn mutation(first_index: u64) -> Mutation {
                 holds: false,
             }),
             ..Budget::default()
+        },
+        aftermath: Aftermath {
+            generation: Some(2),
+            orphans: Vec::new(),
+            orphan_count: 3,
+            anatomy: Some(Anatomy {
+                source: TokenSource::Estimated,
+                fixed_overhead: 1,
+                kernel: 2,
+                pinned: 3,
+                summary: 4,
+                recent: 5,
+                stubs: 6,
+                total: 21,
+                told: None,
+            }),
+            compacted_again: true,
+            repeated_call_count: 7,
+            ..Aftermath::default()
         },
     }
 }

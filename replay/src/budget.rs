@@ -2,7 +2,7 @@
 
 use remembrancer_schema::payload::{CountedTokens, TokenCount};
 
-use crate::analysis::{Budget, Floor};
+use crate::analysis::{Budget, Floor, Growth};
 
 /// Computes the budget. Shares are of the same request, without and with the change; what was measured for the requests
 /// before and after is shown beside them, because those differ by what was appended.
@@ -33,14 +33,22 @@ pub(crate) fn budget(
     }
 }
 
-/// Whether the request was larger with the change than without; where that was not counted, whether the request after was
-/// larger than the one before.
-pub(crate) fn has_grown(budget: &Budget) -> bool {
-    match (budget.counted, budget.tokens_before, budget.tokens_after) {
-        (Some(counted), _, _) => counted.compacted > counted.uncompacted,
-        (None, Some(before), Some(after)) => after.count > before.count,
-        _ => false,
+/// The sizes that show whether the request grew: of the same request without and with the change where that was counted, else
+/// of the requests before and after where both are known in the same way.
+pub(crate) fn sizes(budget: &Budget) -> Option<Growth> {
+    if let Some(counted) = budget.counted {
+        return Some(Growth {
+            source: counted.source,
+            before: counted.uncompacted,
+            after: counted.compacted,
+        });
     }
+    let (before, after) = budget.tokens_before.zip(budget.tokens_after)?;
+    (before.source == after.source).then_some(Growth {
+        source: before.source,
+        before: before.count,
+        after: after.count,
+    })
 }
 
 fn saved(counted: CountedTokens) -> Option<i64> {
@@ -72,6 +80,10 @@ mod tests {
     use remembrancer_schema::payload::TokenSource;
 
     use super::*;
+
+    fn has_grown(budget: &Budget) -> bool {
+        sizes(budget).is_some_and(|sizes| sizes.after > sizes.before)
+    }
 
     fn counted(
         uncompacted: u64,
@@ -144,14 +156,25 @@ mod tests {
     }
 
     #[test]
-    fn without_a_count_the_measured_requests_tell_whether_it_grew() {
-        let measured = |count| {
-            Some(TokenCount {
-                count,
-                source: TokenSource::Measured,
-            })
-        };
+    fn what_was_counted_decides_and_without_it_sizes_known_in_the_same_way() {
+        let known = |count, source| Some(TokenCount { count, source });
+        let measured = |count| known(count, TokenSource::Measured);
         assert!(has_grown(&budget(measured(100), measured(101), None, None)));
-        assert!(!has_grown(&budget(measured(100), None, None, None)));
+        assert!(!has_grown(&budget(
+            measured(101),
+            measured(100),
+            None,
+            None
+        )));
+        let shrunk = counted(120, 90, None);
+        assert!(!has_grown(&budget(
+            measured(100),
+            measured(101),
+            shrunk,
+            None
+        )));
+        let estimated = known(101, TokenSource::Estimated);
+        assert_eq!(sizes(&budget(measured(100), estimated, None, None)), None);
+        assert_eq!(sizes(&budget(measured(100), None, None, None)), None);
     }
 }

@@ -1,6 +1,7 @@
 //! What the auditor noticed. Findings inform; they never say that one thing caused another.
 
 mod about_actions;
+mod about_aftermath;
 mod about_contexts;
 
 use crate::action::Actions;
@@ -29,6 +30,7 @@ pub(crate) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     about_actions::collect(evidence, &mut findings);
     about_contexts::collect(evidence, &mut findings);
+    about_aftermath::collect(evidence, &mut findings);
     let unread = evidence.reading.unreadable.iter().chain(evidence.left_out);
     findings.extend(unread.map(|left_out| Finding {
         turn: left_out.turn,

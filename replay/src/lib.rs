@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod action;
+mod aftermath;
 mod alignment;
 mod analyser;
 pub mod analysis;

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use remembrancer_schema::payload::{ContextMutated, Fate, MutationKind, Payload};
 
-use crate::analysis::{DeclaredMutation, Disagreement, Mutation, Turn};
+use crate::analysis::{Aftermath, DeclaredMutation, Disagreement, Mutation, Turn};
 use crate::budget::budget;
 use crate::context::ContextTimeline;
 use crate::declaration;
@@ -271,6 +271,8 @@ fn assemble(
             mutated.and_then(|mutated| mutated.counted),
             trigger,
         ),
+        // Told once actions and presence are known.
+        aftermath: Aftermath::default(),
     }
 }
 

@@ -1,4 +1,4 @@
-use proptest::prelude::*;
+mod rebuilding;
 
 use super::*;
 use crate::record::fixture::SessionFixture;
@@ -184,75 +184,4 @@ fn a_word_said_again_did_not_move() {
     assert_eq!(change.fates[2].fate, Fate::Dropped);
     assert!(change.fates[5].appended);
     assert_eq!(change.kind, MutationKind::Truncation);
-}
-
-#[derive(Debug, Clone)]
-enum Operation {
-    Keep,
-    Drop,
-    InsertBefore(u8),
-}
-
-fn parts(texts: &[u8]) -> String {
-    let parts: Vec<String> = texts
-        .iter()
-        .map(|text| {
-            let kind = ["user", "assistant", "summary", "memory", "other"][usize::from(*text) % 5];
-            format!(r#"{{"kind":"{kind}","text":"text {text}"}}"#)
-        })
-        .collect();
-    format!("[{}]", parts.join(","))
-}
-
-proptest! {
-    /// The fates account for every position of both contexts once, and rebuild the one after from the one before.
-    #[test]
-    fn fates_rebuild_the_context_after(
-        before in proptest::collection::vec(0u8..12, 0..20),
-        operations in proptest::collection::vec(
-            prop_oneof![
-                3 => Just(Operation::Keep),
-                1 => Just(Operation::Drop),
-                1 => (0u8..24).prop_map(Operation::InsertBefore),
-            ],
-            20,
-        ),
-        appended in proptest::collection::vec(0u8..24, 0..5),
-    ) {
-        let mut after = Vec::new();
-        for (text, operation) in before.iter().zip(&operations) {
-            match operation {
-                Operation::Keep => after.push(*text),
-                Operation::Drop => {}
-                Operation::InsertBefore(new) => after.extend([*new, *text]),
-            }
-        }
-        after.extend(appended);
-        let (timeline, change) = between(&parts(&before), &parts(&after));
-        let (old, new) = (&timeline.turns[0].parts, &timeline.turns[1].parts);
-        let Some(change) = change else {
-            prop_assert!(after.starts_with(&before));
-            return Ok(());
-        };
-        prop_assert!(!after.starts_with(&before));
-        let mut rebuilt: Vec<Option<PartIndex>> = vec![None; new.len()];
-        for (at, fate) in change.fates.iter().enumerate() {
-            prop_assert_eq!(fate.before.map(|at| at as usize), (at < old.len()).then_some(at));
-            let stays = match fate.fate {
-                Fate::Kept => Some(old[at]),
-                Fate::Injected => Some(fate.part),
-                _ if fate.before.is_none() => Some(fate.part),
-                Fate::Stubbed | Fate::Withheld => fate.replaced_by,
-                _ => None,
-            };
-            if let Some(part) = stays {
-                let slot = &mut rebuilt[fate.after.expect("what stays has a place") as usize];
-                prop_assert_eq!(slot.replace(part), None);
-            }
-        }
-        for (rebuilt, &new) in rebuilt.iter().zip(new) {
-            let rebuilt = rebuilt.expect("every place is accounted for");
-            prop_assert_eq!(timeline.key(rebuilt), timeline.key(new));
-        }
-    }
 }

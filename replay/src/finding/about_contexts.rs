@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use remembrancer_schema::payload::{Fate, ProofOutcome};
+use remembrancer_schema::payload::{Fate, ProofOutcome, TokenSource};
 
 use super::{Evidence, finding, quoted};
 use crate::analysis::{
     Disagreement, Finding, FindingKind, Mutation, MutationIndex, PresenceState, Severity,
 };
-use crate::budget::has_grown;
 use crate::constraint;
 use crate::declaration::{is_overstated, is_understated};
 
@@ -45,7 +44,7 @@ pub(super) fn collect(evidence: &Evidence<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// A finding about a mutation rests on its declaration, or else on the capture that shows it.
-fn about(
+pub(super) fn about(
     at: MutationIndex,
     mutation: &Mutation,
     kind: FindingKind,
@@ -131,7 +130,6 @@ fn misstated(at: MutationIndex, mutation: &Mutation, findings: &mut Vec<Finding>
 }
 
 fn size(at: MutationIndex, mutation: &Mutation, findings: &mut Vec<Finding>) {
-    use remembrancer_schema::payload::MutationKind::{Compaction, Microcompaction, Truncation};
     if let Some(floor) = mutation.budget.floor.filter(|floor| !floor.holds) {
         findings.push(about(
             at,
@@ -145,13 +143,13 @@ fn size(at: MutationIndex, mutation: &Mutation, findings: &mut Vec<Finding>) {
             ),
         ));
     }
-    let shrinks = matches!(mutation.kind, Compaction | Microcompaction | Truncation);
-    if shrinks && has_grown(&mutation.budget) {
-        let basis = match mutation.budget.counted {
-            Some(_) => "the same request was counted larger with the change than without",
-            None => {
-                "the request after was measured larger than the one before, appended parts included"
+    if let Some(growth) = mutation.aftermath.growth {
+        let basis = match growth.source {
+            TokenSource::Measured => {
+                "was measured larger than the one before, appended parts included"
             }
+            TokenSource::Counted => "was counted larger with the change than without",
+            TokenSource::Estimated => "is estimated larger with the change than without",
         };
         findings.push(about(
             at,
@@ -159,8 +157,10 @@ fn size(at: MutationIndex, mutation: &Mutation, findings: &mut Vec<Finding>) {
             FindingKind::MutationRequestGrew,
             Severity::Notice,
             format!(
-                "the {} did not shrink the request: {basis}",
-                mutation.kind.as_str()
+                "the {} did not shrink the request: it {basis} ({} tokens against {})",
+                mutation.kind.as_str(),
+                growth.after,
+                growth.before
             ),
         ));
     }

@@ -15,7 +15,7 @@ use remembrancer_schema::payload::{
 };
 
 use super::*;
-use crate::analysis::{Budget, Content, ContextPart};
+use crate::analysis::{Aftermath, Budget, Content, ContextPart};
 
 /// A timeline under construction.
 #[derive(Default)]
@@ -116,6 +116,7 @@ fn mutation(turn: u32, previous: u32) -> Mutation {
         fates: Vec::new(),
         disagreements: Vec::new(),
         budget: Budget::default(),
+        aftermath: Aftermath::default(),
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::action::excerpt;
 use super::*;
 use crate::analysis::{
-    Action, Constraint, Content, ContextPart, Evidence, Finding, Mutation, Overview, Presence,
-    ScopeVerdict,
+    Action, Aftermath, Constraint, Content, ContextPart, Evidence, Finding, Mutation, Overview,
+    Presence, ScopeVerdict,
 };
 
 fn presence_of(state: PresenceState) -> Presence {
@@ -120,6 +120,7 @@ pub(crate) fn analysis() -> Analysis {
             fates: vec![fate(0, Fate::Dropped, false), fate(0, Fate::Injected, true)],
             disagreements: Vec::new(),
             budget: Budget::default(),
+            aftermath: Aftermath::default(),
         }],
         actions: vec![action(1, "a"), action(2, "b"), action(7, "c")],
         presence: vec![vec![present], vec![gone]],
