@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use remembrancer_replay::analysis::{
-    Absence, Action, Aftermath, Anatomy, Budget, Constraint, Content, ContextPart, Decision,
-    DeclaredMutation, Evidence, Finding, FindingKind, Floor, Intent, Mutation, Overview, PartFate,
-    Presence, PresenceState, Response, Returned, Risk, ScopeVerdict, Score, Severity, Summary,
-    Turn,
+    Absence, Action, Aftermath, Anatomy, Budget, Constraint, Content, ContextPart, Controls,
+    Decision, DeclaredMutation, Evidence, Finding, FindingKind, Floor, Intent, Mutation, Overview,
+    PartFate, Presence, PresenceState, Response, Returned, Risk, ScopeVerdict, Score, Severity,
+    Summary, Turn,
 };
 use remembrancer_replay::{Analysis, RecordedEvent, RecordedPayload, SessionRecord};
 use remembrancer_schema::commitment::commit;
@@ -113,6 +113,7 @@ pub(crate) fn analysis(session: &str, first_index: u64, entries: u64) -> Analysi
             action(2, first_index, "call-1", ScopeVerdict::OutOfScope),
             prohibited_action(first_index),
         ],
+        controls: Controls::default(),
         presence: vec![
             vec![present(), absent(PresenceState::NoTrace)],
             vec![present(), absent(PresenceState::NoTrace)],

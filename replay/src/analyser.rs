@@ -11,7 +11,8 @@
 //! | a constraint, once there are turns; the first turn after such a one | presence at every turn |
 //! | a second `session.started` | every turn |
 //!
-//! Actions join as they come. Findings and the summary are made anew each time: they only look at what is there.
+//! Actions join as they come. What mutations left behind, controls, findings and the summary are made anew each time: they
+//! only look at what is there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::Analysis;
 use crate::action::{Actions, Joining};
 use crate::constraint;
 use crate::context::{ContextTimeline, Contexts, DeclaredConstraint};
+use crate::control::{self, Checked, Never};
 use crate::finding::{self, Evidence};
 use crate::mutation::Changes;
 use crate::overview::Outline;
@@ -46,6 +48,7 @@ pub struct Analyser {
     joining: Joining,
     constraints: Vec<DeclaredConstraint>,
     seen: Seen,
+    never: Never,
     /// The first turn that is not as the events say.
     stale: Option<u32>,
     /// Whether anything was appended since the analysis was made.
@@ -68,6 +71,7 @@ impl Analyser {
             joining: Joining::default(),
             constraints: Vec::new(),
             seen: Seen::new(&[]),
+            never: Never::new(session),
             stale: None,
             is_behind: true,
             analysis: Arc::default(),
@@ -199,6 +203,7 @@ impl Analyser {
         let position = timeline.turns.partition_point(|turn| turn.number < from);
         self.changes.rewind(&mut analysis.mutations, position);
         analysis.presence.truncate(position);
+        self.never.rewind(position);
         self.contexts.build(events, timeline, from);
         self.changes.derive(
             events,
@@ -208,7 +213,7 @@ impl Analyser {
         );
     }
 
-    /// Constraints, and their presence at the turns that have no row. Names the declarations that do not count.
+    /// Constraints, their presence at the turns that have no row, and the controls of it. Names the declarations that do not count.
     fn judge(&mut self, timeline: &ContextTimeline, analysis: &mut Analysis) -> Vec<LeftOut> {
         let (declared, left_out) = constraint::declared(&self.reading, &timeline.turns);
         if declared != self.constraints {
@@ -230,6 +235,15 @@ impl Analyser {
             &analysis.mutations,
             &self.constraints,
         );
+        self.never.extend(timeline, &analysis.mutations);
+        let checked = Checked {
+            timeline,
+            mutations: &analysis.mutations,
+            constraints: &self.constraints,
+            presence: &analysis.presence,
+            never: &self.never,
+        };
+        analysis.controls = control::controls(checked, &mut self.seen);
         left_out
     }
 
@@ -248,6 +262,7 @@ impl Analyser {
             mutations: &analysis.mutations,
             constraints: &self.constraints,
             presence: &analysis.presence,
+            controls: &analysis.controls,
             joined: &joined,
         });
         analysis.summary = Counted {

@@ -1,6 +1,7 @@
 //! What the analysis of a session says. Serialised, it is `analysis.json` of a bundle: the same record gives the same bytes.
 
 mod aftermath;
+mod control;
 mod mutation;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use remembrancer_schema::{ContentHash, SessionId};
 use serde::Serialize;
 
 pub use aftermath::{Aftermath, Anatomy, Growth, Orphan, OrphanKind, RepeatedCall, SummaryPart};
+pub use control::{ChangedState, Controls, EmptiedSummary, FoundControl, NeverStated};
 pub use mutation::{Budget, DeclaredMutation, Disagreement, Floor, Mutation, PartFate};
 
 /// Position of a part in [`Analysis::parts`]. A part that stands in many contexts is held once.
@@ -42,6 +44,8 @@ pub struct Analysis {
     pub actions: Vec<Action>,
     /// For each turn (same order as `turns`), for each constraint (same order as `constraints`).
     pub presence: Vec<Vec<Presence>>,
+    /// What the presence checks say where they cannot say anything.
+    pub controls: Controls,
     /// What the auditor noticed, in order of turn.
     pub findings: Vec<Finding>,
     /// The three numbers that people ask for.
@@ -523,6 +527,9 @@ pub enum FindingKind {
     /// A call that was made before, sent again after its result had left the context.
     #[serde(rename = "action.repeated_after_loss")]
     ActionRepeatedAfterLoss,
+    /// A statement that nobody made was found: what the presence checks say of this session is in doubt.
+    #[serde(rename = "control.failed")]
+    ControlFailed,
     /// A context that does not have the hash recorded elsewhere.
     #[serde(rename = "context.hash_mismatch")]
     ContextHashMismatch,
@@ -561,6 +568,7 @@ impl FindingKind {
             Self::ContextOrphanedResult => "context.orphaned_result",
             Self::ContextOrphanedCall => "context.orphaned_call",
             Self::ActionRepeatedAfterLoss => "action.repeated_after_loss",
+            Self::ControlFailed => "control.failed",
             Self::ContextHashMismatch => "context.hash_mismatch",
             Self::ContextNotRecorded => "context.not_recorded",
             Self::DecisionFlagged => "decision.flagged",

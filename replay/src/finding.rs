@@ -3,9 +3,10 @@
 mod about_actions;
 mod about_aftermath;
 mod about_contexts;
+mod about_controls;
 
 use crate::action::Actions;
-use crate::analysis::{Finding, FindingKind, Mutation, Overview, Presence, Severity};
+use crate::analysis::{Controls, Finding, FindingKind, Mutation, Overview, Presence, Severity};
 use crate::context::{ContextTimeline, DeclaredConstraint};
 use crate::reading::{LeftOut, Reading};
 
@@ -22,6 +23,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) mutations: &'a [Mutation],
     pub(crate) constraints: &'a [DeclaredConstraint],
     pub(crate) presence: &'a [Vec<Presence>],
+    pub(crate) controls: &'a Controls,
     pub(crate) joined: &'a Actions,
 }
 
@@ -31,6 +33,7 @@ pub(crate) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     about_actions::collect(evidence, &mut findings);
     about_contexts::collect(evidence, &mut findings);
     about_aftermath::collect(evidence, &mut findings);
+    about_controls::collect(evidence, &mut findings);
     let unread = evidence.reading.unreadable.iter().chain(evidence.left_out);
     findings.extend(unread.map(|left_out| Finding {
         turn: left_out.turn,

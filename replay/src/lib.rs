@@ -9,6 +9,7 @@ mod budget;
 pub mod bundle;
 mod constraint;
 pub mod context;
+mod control;
 mod declaration;
 mod effort;
 mod fate;

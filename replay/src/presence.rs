@@ -83,6 +83,23 @@ impl Seen {
     }
 }
 
+impl Seen {
+    /// The states of a context that was not sent as it is, such as one without a summary.
+    pub(crate) fn states(
+        &mut self,
+        timeline: &ContextTimeline,
+        turn: &Turn,
+        constraints: usize,
+    ) -> Vec<PresenceState> {
+        let Self { watch, shown } = self;
+        let mut window = Window::new(timeline, watch);
+        window.advance(&turn.parts, |part| shown.of(timeline, watch, part));
+        (0..constraints)
+            .map(|constraint| judge(&window, turn, constraint).state)
+            .collect()
+    }
+}
+
 /// For each constraint, the position of the last judged turn at which it was present.
 fn last_present(
     matrix: &[Vec<Presence>],

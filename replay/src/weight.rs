@@ -4,8 +4,8 @@ use std::mem::size_of;
 
 use crate::Analysis;
 use crate::analysis::{
-    Action, Constraint, Content, ContextPart, Decision, Evidence, Finding, Mutation, PartFate,
-    PartIndex, Presence, Response, Turn,
+    Action, Constraint, ConstraintIndex, Content, ContextPart, Decision, EmptiedSummary, Evidence,
+    Finding, Mutation, PartFate, PartIndex, Presence, Response, Turn,
 };
 
 /// Bytes that an analysis holds: its texts and the elements of its lists. Short names are not counted one by one.
@@ -22,6 +22,7 @@ pub fn bytes_held(analysis: &Analysis) -> usize {
         })
         + sum(&analysis.turns, of_turn)
         + sum(&analysis.mutations, of_mutation)
+        + sum(&analysis.controls.emptied, of_control)
         + sum(&analysis.actions, of_action)
         + sum(&analysis.presence, |cells: &Vec<Presence>| {
             sum(cells, of_cell)
@@ -50,7 +51,17 @@ fn of_mutation(mutation: &Mutation) -> usize {
         + sum(&mutation.disagreements, |disagreement| {
             disagreement.message.len()
         })
+        + sum(&mutation.aftermath.summaries, |_| 0)
+        + sum(&mutation.aftermath.orphans, |orphan| orphan.call_id.len())
+        + sum(&mutation.aftermath.repeated_calls, |call| {
+            call.call_id.len() + call.earlier_call_id.len() + call.tool.len()
+        })
         + summary.map_or(0, |summary| summary.text.len())
+}
+
+fn of_control(control: &EmptiedSummary) -> usize {
+    let listed = control.supplied.len() + control.elsewhere.len() + control.absent.len();
+    size_of_val(control.changed.as_slice()) + listed * size_of::<ConstraintIndex>()
 }
 
 fn of_action(action: &Action) -> usize {

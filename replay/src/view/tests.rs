@@ -7,8 +7,8 @@ use serde_json::json;
 use super::action::excerpt;
 use super::*;
 use crate::analysis::{
-    Action, Aftermath, Constraint, Content, ContextPart, Evidence, Finding, Mutation, Overview,
-    Presence, ScopeVerdict,
+    Action, Aftermath, Constraint, Content, ContextPart, Controls, Evidence, Finding, Mutation,
+    Overview, Presence, ScopeVerdict,
 };
 
 fn presence_of(state: PresenceState) -> Presence {
@@ -124,6 +124,7 @@ pub(crate) fn analysis() -> Analysis {
         }],
         actions: vec![action(1, "a"), action(2, "b"), action(7, "c")],
         presence: vec![vec![present], vec![gone]],
+        controls: Controls::default(),
         findings: vec![Finding {
             kind: FindingKind::ConstraintLeft,
             severity: Severity::Warning,

@@ -1,0 +1,277 @@
+//! Controls of the presence checks: statements that nobody made, and what a check says once a summary is emptied.
+
+use remembrancer_schema::payload::{
+    ConstraintDeclared, ConstraintKind, MatchTerm, Matcher, PartKind,
+};
+use remembrancer_schema::{ContentHash, SessionId};
+
+use crate::analysis::{
+    ChangedState, ConstraintIndex, Controls, EmptiedSummary, FoundControl, Mutation, NeverStated,
+    Presence, PresenceState, Turn,
+};
+use crate::constraint;
+use crate::context::{ContextTimeline, DeclaredConstraint};
+use crate::presence::Seen;
+
+/// What the controls are made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Checked<'a> {
+    pub(crate) timeline: &'a ContextTimeline,
+    pub(crate) mutations: &'a [Mutation],
+    pub(crate) constraints: &'a [DeclaredConstraint],
+    pub(crate) presence: &'a [Vec<Presence>],
+    pub(crate) never: &'a Never,
+}
+
+/// The statements that nobody made, and how they stood at each turn.
+#[derive(Debug)]
+pub(crate) struct Never {
+    declared: Vec<DeclaredConstraint>,
+    seen: Seen,
+    rows: Vec<Vec<Presence>>,
+}
+
+impl Never {
+    /// The statements of a session; no turn is judged yet.
+    pub(crate) fn new(session: &SessionId) -> Self {
+        let declared = never_stated_of(session);
+        Self {
+            seen: Seen::new(&declared),
+            declared,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Forgets the turns from a position on.
+    pub(crate) fn rewind(&mut self, position: usize) {
+        self.rows.truncate(position);
+    }
+
+    /// Judges the turns that are not judged yet.
+    pub(crate) fn extend(&mut self, timeline: &ContextTimeline, mutations: &[Mutation]) {
+        self.seen
+            .extend(&mut self.rows, timeline, mutations, &self.declared);
+    }
+}
+
+/// The controls of a session. `seen` knows what its texts show of the constraints.
+pub(crate) fn controls(checked: Checked<'_>, seen: &mut Seen) -> Controls {
+    Controls {
+        emptied: emptied(checked, seen),
+        cannot_fail: cannot_fail(checked),
+        never_stated: checked
+            .never
+            .declared
+            .iter()
+            .enumerate()
+            .map(|(at, control)| never_stated(checked, at, control))
+            .collect(),
+    }
+}
+
+/// Two statements in made-up words: one looked for as a statement, one by a declared matcher in every part. The words come
+/// from the session's id, so that they are the same whenever the session is analysed, and are in no text but one that was
+/// copied from its analysis.
+fn never_stated_of(session: &SessionId) -> Vec<DeclaredConstraint> {
+    let word = |number: u8| {
+        let seed = format!("never stated {number} in {session}");
+        made_up(ContentHash::of(seed.as_bytes()))
+    };
+    let control = |id: &str, kind, text: String, matcher| DeclaredConstraint {
+        declared: ConstraintDeclared {
+            id: id.parse().expect("within the alphabet of ids"),
+            kind,
+            text,
+            matcher,
+            actions: Vec::new(),
+            stated_by: None,
+        },
+        entry: 0,
+        from_turn: 1,
+    };
+    let statement = format!("You must never {} the {} {}", word(1), word(2), word(3));
+    let (term, pattern) = (word(4), word(5));
+    let matcher = Matcher {
+        all_of: vec![MatchTerm {
+            term: Some(term.clone()),
+            substring: true,
+            ..MatchTerm::default()
+        }],
+        any_of: vec![MatchTerm {
+            regex: Some(pattern.clone()),
+            ..MatchTerm::default()
+        }],
+        any_part: true,
+    };
+    vec![
+        control("statement", ConstraintKind::Prohibition, statement, None),
+        control(
+            "matcher",
+            ConstraintKind::Fact,
+            format!("{term} {pattern}"),
+            Some(matcher),
+        ),
+    ]
+}
+
+/// Five syllables, each a consonant and a vowel.
+fn made_up(hash: ContentHash) -> String {
+    const CONSONANTS: &[u8] = b"bdfgklmnprtvz";
+    const VOWELS: &[u8] = b"aiou";
+    let hash = hash.to_string();
+    let digits: Vec<usize> = hash
+        .bytes()
+        .rev()
+        .filter_map(|digit| char::from(digit).to_digit(16))
+        .map(|digit| digit as usize)
+        .collect();
+    digits
+        .chunks_exact(3)
+        .take(5)
+        .flat_map(|triple| {
+            let consonant = CONSONANTS[(triple[0] * 16 + triple[1]) % CONSONANTS.len()];
+            [consonant, VOWELS[triple[2] % VOWELS.len()]]
+        })
+        .map(char::from)
+        .collect()
+}
+
+fn never_stated(checked: Checked<'_>, at: usize, control: &DeclaredConstraint) -> NeverStated {
+    let shown = constraint::shown(control);
+    let mut told = NeverStated {
+        text: shown.text,
+        matcher: shown.matcher,
+        states: Default::default(),
+        found: None,
+    };
+    for (turn, row) in checked.timeline.turns.iter().zip(&checked.never.rows) {
+        let Some(presence) = row.get(at) else {
+            continue;
+        };
+        *told.states.entry(presence.state).or_default() += 1;
+        let is_found = !matches!(
+            presence.state,
+            PresenceState::NoTrace | PresenceState::Opaque | PresenceState::Unknown
+        );
+        if is_found && told.found.is_none() {
+            told.found = Some(FoundControl {
+                turn: turn.number,
+                state: presence.state,
+                part: presence.evidence.first().map(|evidence| evidence.part),
+            });
+        }
+    }
+    told
+}
+
+/// The constraints that something re-supplied holds at every turn whose context is known, from their declaration on.
+fn cannot_fail(checked: Checked<'_>) -> Vec<ConstraintIndex> {
+    let is_held = |at: usize, declared: &DeclaredConstraint| {
+        let mut rows = checked
+            .timeline
+            .turns
+            .iter()
+            .zip(checked.presence)
+            .filter(|(turn, _)| turn.unknown.is_none() && turn.number >= declared.from_turn)
+            .filter_map(|(_, row)| row.get(at))
+            .peekable();
+        rows.peek().is_some() && rows.all(is_supplied)
+    };
+    checked
+        .constraints
+        .iter()
+        .enumerate()
+        .filter(|&(at, declared)| is_held(at, declared))
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// Present in instructions or re-supplied material.
+fn is_supplied(presence: &Presence) -> bool {
+    presence.state.is_present() && presence.at_risk.is_none()
+}
+
+fn emptied(checked: Checked<'_>, seen: &mut Seen) -> Vec<EmptiedSummary> {
+    let mut controls = Vec::new();
+    let mut told_turn = None;
+    for (index, mutation) in checked.mutations.iter().enumerate() {
+        // Several declarations of one turn tell of one change.
+        if told_turn == Some(mutation.turn) {
+            continue;
+        }
+        told_turn = Some(mutation.turn);
+        let Some(at) = checked.timeline.turn_position(mutation.turn) else {
+            continue;
+        };
+        let (turn, row) = (&checked.timeline.turns[at], checked.presence.get(at));
+        let brought = brought_summaries(checked.timeline, mutation);
+        let (Some(row), false, None) = (row, brought.is_empty(), &turn.unknown) else {
+            continue;
+        };
+        let without = Turn {
+            parts: turn
+                .parts
+                .iter()
+                .zip(0u32..)
+                .filter(|(_, position)| brought.binary_search(position).is_err())
+                .map(|(&part, _)| part)
+                .collect(),
+            number: turn.number,
+            entry: turn.entry,
+            time: None,
+            unknown: None,
+            tokens: None,
+            witness: turn.witness,
+            proof: None,
+            response: None,
+            mutation: turn.mutation,
+        };
+        let summaries = brought
+            .iter()
+            .filter_map(|&position| turn.parts.get(position as usize).copied())
+            .collect();
+        let states = seen.states(checked.timeline, &without, checked.constraints.len());
+        controls.push(EmptiedSummary {
+            mutation: index,
+            turn: mutation.turn,
+            summaries,
+            ..compared(row, &states)
+        });
+    }
+    controls
+}
+
+/// Positions of the summaries that a mutation brought, in order.
+fn brought_summaries(timeline: &ContextTimeline, mutation: &Mutation) -> Vec<u32> {
+    mutation
+        .fates
+        .iter()
+        .filter(|fate| fate.before.is_none() && timeline.part(fate.part).kind == PartKind::Summary)
+        .filter_map(|fate| fate.after)
+        .collect()
+}
+
+fn compared(row: &[Presence], without: &[PresenceState]) -> EmptiedSummary {
+    let mut control = EmptiedSummary::default();
+    for (constraint, (presence, &without)) in row.iter().zip(without).enumerate() {
+        let with = presence.state;
+        if with != without {
+            control.changed.push(ChangedState {
+                constraint,
+                with,
+                without,
+            });
+        } else if is_supplied(presence) {
+            control.supplied.push(constraint);
+        } else if with.is_present() {
+            control.elsewhere.push(constraint);
+        } else {
+            control.absent.push(constraint);
+        }
+    }
+    control.says_nothing = control.changed.is_empty();
+    control
+}
+
+#[cfg(test)]
+mod tests;
