@@ -114,6 +114,7 @@ pub(crate) fn analysis(session: &str, first_index: u64, entries: u64) -> Analysi
             prohibited_action(first_index),
         ],
         controls: Controls::default(),
+        attributions: Vec::new(),
         presence: vec![
             vec![present(), absent(PresenceState::NoTrace)],
             vec![present(), absent(PresenceState::NoTrace)],

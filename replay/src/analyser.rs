@@ -22,6 +22,8 @@ use remembrancer_schema::{ContentHash, EntryHash, SessionId};
 
 use crate::Analysis;
 use crate::action::{Actions, Joining};
+use crate::aftermath;
+use crate::authority::Authority;
 use crate::constraint;
 use crate::context::{ContextTimeline, Contexts, DeclaredConstraint};
 use crate::control::{self, Checked, Never};
@@ -49,6 +51,7 @@ pub struct Analyser {
     constraints: Vec<DeclaredConstraint>,
     seen: Seen,
     never: Never,
+    authority: Authority,
     /// The first turn that is not as the events say.
     stale: Option<u32>,
     /// Whether anything was appended since the analysis was made.
@@ -72,6 +75,7 @@ impl Analyser {
             constraints: Vec::new(),
             seen: Seen::new(&[]),
             never: Never::new(session),
+            authority: Authority::default(),
             stale: None,
             is_behind: true,
             analysis: Arc::default(),
@@ -204,6 +208,7 @@ impl Analyser {
         self.changes.rewind(&mut analysis.mutations, position);
         analysis.presence.truncate(position);
         self.never.rewind(position);
+        self.authority.rewind(from);
         self.contexts.build(events, timeline, from);
         self.changes.derive(
             events,
@@ -213,7 +218,7 @@ impl Analyser {
         );
     }
 
-    /// Constraints, their presence at the turns that have no row, and the controls of it. Names the declarations that do not count.
+    /// Constraints, their presence at the turns that have no row, its controls, and what summaries say was allowed. Names the declarations that do not count.
     fn judge(&mut self, timeline: &ContextTimeline, analysis: &mut Analysis) -> Vec<LeftOut> {
         let (declared, left_out) = constraint::declared(&self.reading, &timeline.turns);
         if declared != self.constraints {
@@ -244,6 +249,7 @@ impl Analyser {
             never: &self.never,
         };
         analysis.controls = control::controls(checked, &mut self.seen);
+        analysis.attributions = self.authority.attributions(timeline);
         left_out
     }
 
@@ -263,6 +269,7 @@ impl Analyser {
             constraints: &self.constraints,
             presence: &analysis.presence,
             controls: &analysis.controls,
+            attributions: &analysis.attributions,
             joined: &joined,
         });
         analysis.summary = Counted {

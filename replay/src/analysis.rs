@@ -1,6 +1,7 @@
 //! What the analysis of a session says. Serialised, it is `analysis.json` of a bundle: the same record gives the same bytes.
 
 mod aftermath;
+mod authority;
 mod control;
 mod mutation;
 
@@ -15,6 +16,7 @@ use remembrancer_schema::{ContentHash, SessionId};
 use serde::Serialize;
 
 pub use aftermath::{Aftermath, Anatomy, Growth, Orphan, OrphanKind, RepeatedCall, SummaryPart};
+pub use authority::{Attribution, AuthoritySupport};
 pub use control::{ChangedState, Controls, EmptiedSummary, FoundControl, NeverStated};
 pub use mutation::{Budget, DeclaredMutation, Disagreement, Floor, Mutation, PartFate};
 
@@ -46,6 +48,8 @@ pub struct Analysis {
     pub presence: Vec<Vec<Presence>>,
     /// What the presence checks say where they cannot say anything.
     pub controls: Controls,
+    /// The sentences of summaries that say somebody allowed something.
+    pub attributions: Vec<Attribution>,
     /// What the auditor noticed, in order of turn.
     pub findings: Vec<Finding>,
     /// The three numbers that people ask for.
@@ -527,6 +531,9 @@ pub enum FindingKind {
     /// A call that was made before, sent again after its result had left the context.
     #[serde(rename = "action.repeated_after_loss")]
     ActionRepeatedAfterLoss,
+    /// A summary says that somebody allowed something, and nobody whom the agent acts for said so.
+    #[serde(rename = "authority.unsupported")]
+    AuthorityUnsupported,
     /// A statement that nobody made was found: what the presence checks say of this session is in doubt.
     #[serde(rename = "control.failed")]
     ControlFailed,
@@ -568,6 +575,7 @@ impl FindingKind {
             Self::ContextOrphanedResult => "context.orphaned_result",
             Self::ContextOrphanedCall => "context.orphaned_call",
             Self::ActionRepeatedAfterLoss => "action.repeated_after_loss",
+            Self::AuthorityUnsupported => "authority.unsupported",
             Self::ControlFailed => "control.failed",
             Self::ContextHashMismatch => "context.hash_mismatch",
             Self::ContextNotRecorded => "context.not_recorded",

@@ -2,11 +2,14 @@
 
 mod about_actions;
 mod about_aftermath;
+mod about_authority;
 mod about_contexts;
 mod about_controls;
 
 use crate::action::Actions;
-use crate::analysis::{Controls, Finding, FindingKind, Mutation, Overview, Presence, Severity};
+use crate::analysis::{
+    Attribution, Controls, Finding, FindingKind, Mutation, Overview, Presence, Severity,
+};
 use crate::context::{ContextTimeline, DeclaredConstraint};
 use crate::reading::{LeftOut, Reading};
 
@@ -24,6 +27,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) constraints: &'a [DeclaredConstraint],
     pub(crate) presence: &'a [Vec<Presence>],
     pub(crate) controls: &'a Controls,
+    pub(crate) attributions: &'a [Attribution],
     pub(crate) joined: &'a Actions,
 }
 
@@ -34,6 +38,7 @@ pub(crate) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     about_contexts::collect(evidence, &mut findings);
     about_aftermath::collect(evidence, &mut findings);
     about_controls::collect(evidence, &mut findings);
+    about_authority::collect(evidence, &mut findings);
     let unread = evidence.reading.unreadable.iter().chain(evidence.left_out);
     findings.extend(unread.map(|left_out| Finding {
         turn: left_out.turn,
@@ -76,7 +81,11 @@ fn finding(kind: FindingKind, severity: Severity, message: String) -> Finding {
 
 /// Recorded text in a message: shortened, with everything that is not printable escaped.
 fn quoted(text: &str) -> String {
-    let mut start: String = text.chars().take(QUOTED_CHARS_MAX).collect();
+    quoted_within(text, QUOTED_CHARS_MAX)
+}
+
+fn quoted_within(text: &str, most: usize) -> String {
+    let mut start: String = text.chars().take(most).collect();
     if start.len() < text.len() {
         start.push('…');
     }

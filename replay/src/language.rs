@@ -4,6 +4,7 @@
 //! *say* what was declared; a word that is missing there costs a match, not a false one. A text in another language is still
 //! found word for word.
 
+pub(crate) mod authority;
 mod denial;
 mod number;
 mod stem;

@@ -5,6 +5,7 @@ mod aftermath;
 mod alignment;
 mod analyser;
 pub mod analysis;
+mod authority;
 mod budget;
 pub mod bundle;
 mod constraint;

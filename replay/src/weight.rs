@@ -23,6 +23,9 @@ pub fn bytes_held(analysis: &Analysis) -> usize {
         + sum(&analysis.turns, of_turn)
         + sum(&analysis.mutations, of_mutation)
         + sum(&analysis.controls.emptied, of_control)
+        + sum(&analysis.attributions, |attribution| {
+            attribution.sentence.len()
+        })
         + sum(&analysis.actions, of_action)
         + sum(&analysis.presence, |cells: &Vec<Presence>| {
             sum(cells, of_cell)

@@ -125,6 +125,7 @@ pub(crate) fn analysis() -> Analysis {
         actions: vec![action(1, "a"), action(2, "b"), action(7, "c")],
         presence: vec![vec![present], vec![gone]],
         controls: Controls::default(),
+        attributions: Vec::new(),
         findings: vec![Finding {
             kind: FindingKind::ConstraintLeft,
             severity: Severity::Warning,
