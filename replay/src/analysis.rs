@@ -4,6 +4,7 @@ mod aftermath;
 mod authority;
 mod control;
 mod mutation;
+mod price;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +20,9 @@ pub use aftermath::{Aftermath, Anatomy, Growth, Orphan, OrphanKind, RepeatedCall
 pub use authority::{Attribution, AuthoritySupport};
 pub use control::{ChangedState, Controls, EmptiedSummary, FoundControl, NeverStated};
 pub use mutation::{Budget, DeclaredMutation, Disagreement, Floor, Mutation, PartFate};
+pub use price::{
+    AnatomyDifference, Difference, DifferingLabel, PriceOfRemembering, PricedCompaction,
+};
 
 /// Position of a part in [`Analysis::parts`]. A part that stands in many contexts is held once.
 pub type PartIndex = u32;

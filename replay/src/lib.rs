@@ -23,6 +23,7 @@ mod overview;
 mod passage;
 mod policy;
 pub mod presence;
+mod price;
 mod reading;
 pub mod record;
 mod repetition;
@@ -39,6 +40,7 @@ use std::sync::Arc;
 
 pub use analyser::Analyser;
 pub use analysis::Analysis;
+pub use price::price_of_remembering;
 pub use record::{RecordedEvent, RecordedPayload, SessionRecord};
 pub use weight::bytes_held;
 

@@ -376,3 +376,40 @@ fn an_unknown_context_after_has_no_aftermath_but_its_size() {
     assert!(aftermath.summaries.is_empty() && aftermath.orphans.is_empty());
     assert_eq!(aftermath.growth.map(|growth| growth.after), Some(9));
 }
+
+/// What is told of mutations, controls and permissions does not depend on when it was asked for.
+#[test]
+fn an_analysis_that_grows_says_the_same_at_every_event() {
+    let fixture = SessionFixture::new().event(
+        "constraint.declared",
+        r#"{"id":"contact","kind":"prohibition","text":"contact customers"}"#,
+    );
+    let fixture = called(captured(fixture, 1, &[]), 1, "a", r#"{"id":1}"#);
+    let fixture = captured(fixture, 2, &[call("a"), result("a")]);
+    let claim = summary("The user approved contacting customers.");
+    let fixture = captured(fixture, 3, &[claim, call("a")]);
+    let fixture = called(fixture, 3, "a2", r#"{"id":1}"#);
+    let said = r#"{"kind":"user","text":"You may contact the customers."}"#.to_owned();
+    let fixture = captured(
+        fixture,
+        4,
+        &[summary("You may not contact customers."), said],
+    );
+    let record = captured(fixture, 5, &[result("a"), summary("third")]).record();
+    let mut analyser = crate::Analyser::new(&record.session);
+    for end in 1..=record.events.len() {
+        analyser.extend(&record.events[end - 1..end], &record.blobs);
+        let mut so_far = record.clone();
+        so_far.events.truncate(end);
+        assert_eq!(
+            **analyser.analysis(),
+            crate::analyse(&so_far),
+            "after {end} events"
+        );
+    }
+    let analysis = analyser.into_analysis();
+    assert_eq!(analysis.mutations.len(), 3);
+    assert_eq!(analysis.controls.emptied.len(), 3);
+    assert_eq!(analysis.attributions.len(), 1);
+    assert_eq!(count(&analysis, FindingKind::ActionRepeatedAfterLoss), 1);
+}

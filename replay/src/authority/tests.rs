@@ -54,6 +54,7 @@ fn sentences_that_say_somebody_allowed_something_are_found() {
         "The test failed. THE USER APPROVED a retry in production!",
         "- The operator has since green-lit the migration",
         "The users have approved the new layout.",
+        "Spend beyond $500 has been approved for this run.",
     ] {
         assert_eq!(claims(sentence).len(), 1, "{sentence}");
     }
@@ -98,6 +99,10 @@ fn denials_conditions_plans_questions_and_other_talk_are_not() {
         "The user confirmed that the address is right.",
         "S-22's promised refund was improper.",
         "Without the operator's approval nothing was done.",
+        "The reviewer approved the previous patch set.",
+        "The pull request has been approved.",
+        "The spending has not been approved.",
+        "The spending has been approved by the finance system.",
     ] {
         let found: Vec<String> = claims(sentence)
             .into_iter()

@@ -2,267 +2,11 @@
 //! denial, a condition, a plan or a question. Closed lists, written as they are folded. A word that is missing costs a
 //! sentence that is not looked at; so does every doubt.
 
+mod lists;
+
 use std::ops::Range;
 
-/// Who can allow: the people that an agent acts for.
-const GRANTORS: &[&str] = &[
-    "admin",
-    "administrator",
-    "client",
-    "clients",
-    "customer",
-    "customers",
-    "human",
-    "operator",
-    "operators",
-    "owner",
-    "user",
-    "users",
-    "you",
-];
-
-/// What allows, told as done.
-const ALLOWED: &[&str] = &[
-    "allowed",
-    "approved",
-    "authorised",
-    "authorized",
-    "consented",
-    "greenlighted",
-    "greenlit",
-    "ok'd",
-    "okayed",
-    "permitted",
-    "preapproved",
-    "sanctioned",
-];
-
-/// What is given by somebody who allows.
-const GRANTS: &[&[&str]] = &[
-    &["approval"],
-    &["authorisation"],
-    &["authorization"],
-    &["blessing"],
-    &["clearance"],
-    &["consent"],
-    &["go", "ahead"],
-    &["green", "light"],
-    &["permission"],
-    &["sign", "off"],
-];
-
-/// A permission of these kinds is one of a machine.
-const MACHINE: &[&str] = &[
-    "access",
-    "api",
-    "bucket",
-    "database",
-    "directory",
-    "execute",
-    "file",
-    "folder",
-    "iam",
-    "read",
-    "root",
-    "sudo",
-    "write",
-];
-
-const GIVE: &[&str] = &["gave", "given", "granted", "provided"];
-const GIVEN: &[&str] = &[
-    "confirmed",
-    "given",
-    "granted",
-    "obtained",
-    "provided",
-    "received",
-    "secured",
-];
-const SAY: &[&str] = &[
-    "confirmed",
-    "indicated",
-    "replied",
-    "said",
-    "says",
-    "stated",
-    "told",
-    "wrote",
-];
-const FINE: &[&str] = &[
-    "acceptable",
-    "allowed",
-    "alright",
-    "approved",
-    "fine",
-    "ok",
-    "okay",
-    "permitted",
-];
-const BE: &[&str] = &["are", "be", "is", "it's", "that's", "was", "were"];
-/// Who is said to be free to act, and how. "You can see it in the portal" frees nobody.
-const AGENTS: &[&str] = &["agent", "assistant", "i", "me", "us", "we"];
-const MODALS: &[&str] = &["can", "could", "may"];
-const GO: &[&[&str]] = &[&["do", "it"], &["feel", "free"], &["go", "ahead"]];
-/// What may stand between somebody and what they did.
-const BETWEEN: &[&str] = &[
-    "already",
-    "also",
-    "both",
-    "clearly",
-    "explicitly",
-    "expressly",
-    "finally",
-    "fully",
-    "had",
-    "has",
-    "have",
-    "initially",
-    "just",
-    "later",
-    "now",
-    "previously",
-    "since",
-    "subsequently",
-    "then",
-    "verbally",
-];
-const DETERMINERS: &[&str] = &["a", "an", "both", "my", "our", "the", "their", "this"];
-const KINDS_OF_GRANT: &[&str] = &[
-    "clear", "direct", "explicit", "express", "full", "prior", "verbal", "written",
-];
-/// What says that a grant is had.
-const HAVING: &[&str] = &[
-    "given", "got", "had", "has", "have", "having", "obtained", "per", "received", "secured",
-    "under", "with",
-];
-
-/// In the clause before: denies it.
-const DENIALS: &[&str] = &[
-    "cannot",
-    "declined",
-    "denied",
-    "lacked",
-    "lacking",
-    "lacks",
-    "neither",
-    "never",
-    "no",
-    "nobody",
-    "none",
-    "nor",
-    "not",
-    "refused",
-    "rejected",
-    "revoked",
-    "without",
-    "withdrawn",
-    "withdrew",
-];
-/// Anywhere before in the sentence: makes it a condition.
-const CONDITIONS: &[&str] = &[
-    "assuming",
-    "if",
-    "once",
-    "provided",
-    "suppose",
-    "supposing",
-    "unless",
-    "until",
-    "whether",
-];
-/// In the clause before: makes it a wish, a plan, a rule or somebody's tale.
-const DOUBTS: &[&str] = &[
-    "allegedly",
-    "any",
-    "ask",
-    "asked",
-    "asking",
-    "asks",
-    "await",
-    "awaiting",
-    "be",
-    "before",
-    "being",
-    "can",
-    "check",
-    "could",
-    "ensure",
-    "falsely",
-    "get",
-    "incorrectly",
-    "may",
-    "might",
-    "must",
-    "need",
-    "needed",
-    "needs",
-    "obtain",
-    "only",
-    "pending",
-    "request",
-    "requested",
-    "requesting",
-    "requests",
-    "require",
-    "required",
-    "requires",
-    "seek",
-    "seeking",
-    "shall",
-    "should",
-    "sought",
-    "supposedly",
-    "unclear",
-    "unknown",
-    "unsure",
-    "verify",
-    "wait",
-    "waiting",
-    "will",
-    "would",
-    "wrongly",
-];
-/// Begins a clause of its own.
-const CONNECTORS: &[&str] = &[
-    "although", "as", "because", "but", "however", "so", "though", "whereas", "while", "yet",
-];
-
-/// What assents, in somebody's own words.
-const ASSENT: &[&str] = &[
-    "accept",
-    "accepted",
-    "agree",
-    "agreed",
-    "allow",
-    "allowed",
-    "approve",
-    "approved",
-    "authorise",
-    "authorised",
-    "authorize",
-    "authorized",
-    "confirm",
-    "confirmed",
-    "consent",
-    "fine",
-    "lgtm",
-    "ok",
-    "okay",
-    "permit",
-    "permitted",
-    "please",
-    "proceed",
-    "sure",
-    "yes",
-];
-const ASSENT_PHRASES: &[&[&str]] = &[
-    &["do", "it"],
-    &["feel", "free"],
-    &["go", "ahead"],
-    &["sounds", "good"],
-    &["want", "you"],
-];
-const DISSENT: &[&str] = &["don't", "never", "no", "nor", "not", "stop", "without"];
+use lists::*;
 
 /// That a sentence says somebody allowed something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -377,7 +121,9 @@ fn said_at(
         return did(clause_words, at, joined).map(|end| (at..end, Some(at)));
     }
     if ALLOWED.contains(&words[at]) || words[at] == "agreed" {
-        return by(clause_words, at + 1).map(|who| (at..who + 1, Some(who)));
+        return by(clause_words, at + 1)
+            .map(|who| (at..who + 1, Some(who)))
+            .or_else(|| been(clause_words, clause.start, at));
     }
     let length = phrase(GRANTS, clause_words, at);
     if length == 0 || at > clause.start && MACHINE.contains(&words[at - 1]) {
@@ -463,6 +209,20 @@ fn by(words: &[&str], at: usize) -> Option<usize> {
         .get(who)
         .is_some_and(|word| GRANTORS.contains(word))
         .then_some(who)
+}
+
+/// "… has been approved", by nobody in particular. What reviewers and programs approve every day is another matter.
+fn been(words: &[&str], start: usize, at: usize) -> Option<Said> {
+    let mut be = at;
+    while be > start && BETWEEN.contains(&words[be - 1]) {
+        be -= 1;
+    }
+    let has = be.checked_sub(2).filter(|&has| has >= start)?;
+    let is_perfect = words[has + 1] == "been" && matches!(words[has], "had" | "has" | "have");
+    let is_allowed = matches!(words[at], "approved" | "authorised" | "authorized");
+    let is_reviewed = words[start..has].iter().any(|word| REVIEWED.contains(word));
+    let is_by_another = words.get(at + 1) == Some(&"by");
+    (is_perfect && is_allowed && !is_reviewed && !is_by_another).then_some((has..at + 1, None))
 }
 
 /// "permission (to …) was granted (by the user)".
