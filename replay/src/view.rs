@@ -1,6 +1,7 @@
 //! The analysis as it is shown to programs: the JSON of `presence`, `mutations` and `findings`.
 
 mod action;
+mod control;
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,11 @@ use remembrancer_schema::payload::{ConstraintKind, ContextProof, Fate, MutationK
 use serde::Serialize;
 
 use crate::analysis::{
-    Analysis, Budget, ConstraintIndex, DeclaredMutation, Disagreement, FindingKind, MutationIndex,
-    PartFate, PartIndex, PresenceState, Severity, Summary, Turn,
+    Aftermath, Analysis, Attribution, Budget, ConstraintIndex, DeclaredMutation, Disagreement,
+    FindingKind, MutationIndex, PartFate, PartIndex, PresenceState, Risk, Severity, Summary, Turn,
 };
 pub use action::{ActionView, EvidenceView, LeftWith, PresenceView};
+pub use control::{ChangedView, ControlsView, EmptiedView};
 
 /// How each constraint stood at each turn and at each action.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,6 +26,8 @@ pub struct PresenceReport<'a> {
     pub turns: Vec<TurnView<'a>>,
     /// The actions, in order of recording.
     pub actions: Vec<ActionView<'a>>,
+    /// What the checks say where they cannot say anything.
+    pub controls: ControlsView<'a>,
     /// The three numbers that people ask for.
     pub summary: Summary,
 }
@@ -51,6 +55,9 @@ pub struct TurnView<'a> {
     pub proof: Option<&'a ContextProof>,
     /// The state of each constraint, by id.
     pub states: BTreeMap<&'a str, PresenceState>,
+    /// The constraints that are present only where the next compaction may take them, by id.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub at_risk: BTreeMap<&'a str, Risk>,
 }
 
 /// A mutation.
@@ -78,6 +85,14 @@ pub struct MutationView<'a> {
     pub floor_holds: Option<bool>,
     /// The limits that were present before and not after, by id.
     pub left: Vec<&'a str>,
+    /// What it left behind: depth of its summary, torn pairs, anatomy, growth, repeated calls.
+    pub aftermath: &'a Aftermath,
+    /// What the presence checks say once its summary is emptied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub emptied_summary: Option<EmptiedView<'a>>,
+    /// What its summaries say was allowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attributions: Vec<&'a Attribution>,
 }
 
 /// What became of a part.
@@ -156,6 +171,7 @@ pub fn presence(analysis: &Analysis) -> PresenceReport<'_> {
             .iter()
             .map(|sent| action::view(analysis, sent))
             .collect(),
+        controls: control::controls(analysis),
         summary: analysis.summary,
     }
 }
@@ -181,6 +197,18 @@ pub fn mutations(analysis: &Analysis) -> Vec<MutationView<'_>> {
             budget: &mutation.budget,
             floor_holds: mutation.budget.floor.map(|floor| floor.holds),
             left: left.get(&index).cloned().unwrap_or_default(),
+            aftermath: &mutation.aftermath,
+            emptied_summary: analysis
+                .controls
+                .emptied
+                .iter()
+                .find(|control| control.mutation == index)
+                .map(|control| control::emptied(analysis, control)),
+            attributions: analysis
+                .attributions
+                .iter()
+                .filter(|attribution| attribution.mutation == Some(index))
+                .collect(),
         })
         .collect()
 }
@@ -209,6 +237,10 @@ fn turn_view<'a>(analysis: &'a Analysis, at: usize, turn: &'a Turn) -> TurnView<
         turn: turn.number,
         witness: turn.witness,
         proof: turn.proof.as_ref(),
+        at_risk: states
+            .clone()
+            .filter_map(|(constraint, presence)| Some((constraint.id.as_str(), presence.at_risk?)))
+            .collect(),
         states: states
             .map(|(constraint, presence)| (constraint.id.as_str(), presence.state))
             .collect(),

@@ -1,5 +1,8 @@
 //! `remembrancer mutations`
 
+mod aftermath;
+mod price;
+
 use std::collections::BTreeMap;
 
 use remembrancer_replay::Analysis;
@@ -13,10 +16,21 @@ use crate::terminal::{self, Format};
 pub(crate) struct MutationsArgs {
     #[command(flatten)]
     session: SessionArgs,
+    /// Compare with another session of the same ledger: what do this one's compacted requests cost more than the other's?
+    #[arg(long, value_name = "SESSION")]
+    against: Option<String>,
 }
 
 pub(crate) async fn run(args: MutationsArgs) -> Result<(), Failure> {
     let read = args.session.read().await?;
+    if let Some(other) = &args.against {
+        let other = args.session.read_other(other).await?;
+        let price = remembrancer_replay::price_of_remembering(&other.analysis, &read.analysis);
+        return match args.session.format {
+            Format::Json => terminal::print_json(&price),
+            Format::Text => terminal::print(&price::text(&price)),
+        };
+    }
     match args.session.format {
         Format::Json => terminal::print_json(&remembrancer_replay::view::mutations(&read.analysis)),
         Format::Text if read.analysis.mutations.is_empty() => {
@@ -64,7 +78,7 @@ fn text(analysis: &Analysis) -> String {
             ]
         })
         .collect();
-    terminal::table(
+    let mut text = terminal::table(
         &[
             "turn",
             "kind",
@@ -76,5 +90,7 @@ fn text(analysis: &Analysis) -> String {
             "parts",
         ],
         &rows,
-    )
+    );
+    text.push_str(&aftermath::text(analysis));
+    text
 }

@@ -2,7 +2,7 @@
 
 use owo_colors::{OwoColorize as _, Style};
 use remembrancer_replay::Analysis;
-use remembrancer_replay::analysis::{PresenceState, ScopeVerdict};
+use remembrancer_replay::analysis::{Presence, PresenceState, Risk, ScopeVerdict};
 
 use super::session::SessionArgs;
 use crate::failure::Failure;
@@ -48,19 +48,88 @@ fn text(analysis: &Analysis) -> String {
                 action.turn.to_string(),
                 format!("{}{mark}", excerpt(&action.tool, 30)),
             ];
-            row.extend(constraints.iter().map(|&constraint| {
-                analysis
-                    .presence_at(action, constraint)
-                    .map_or(PresenceState::Unknown, |presence| presence.state)
-                    .as_str()
-                    .to_owned()
-            }));
+            row.extend(
+                constraints
+                    .iter()
+                    .map(|&constraint| state(analysis.presence_at(action, constraint))),
+            );
             row
         })
         .collect();
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     text.push_str(&terminal::table(&heading, &rows));
+    text.push_str(&marks(&rows));
+    text.push_str(&controls(analysis));
     text.push_str(&summary(analysis));
+    text
+}
+
+/// Behind a state: it stands only in a summary, or only there and in messages.
+const IN_SUMMARY: &str = " (s)";
+const IN_MESSAGES: &str = " (m)";
+
+fn state(presence: Option<&Presence>) -> String {
+    let state = presence.map_or(PresenceState::Unknown, |presence| presence.state);
+    let mark = match presence.and_then(|presence| presence.at_risk) {
+        Some(Risk::OnlyInSummary) => IN_SUMMARY,
+        Some(Risk::OnlyInMessages) => IN_MESSAGES,
+        None => "",
+    };
+    format!("{}{mark}", state.as_str())
+}
+
+/// What the marks behind states mean, for those that occur.
+fn marks(rows: &[Vec<String>]) -> String {
+    let mut text = String::new();
+    let mut explain = |mark: &str, meaning: &str| {
+        if rows.iter().flatten().any(|cell| cell.ends_with(mark)) {
+            text.push_str(&format!("{}: {meaning}\n", mark.trim()));
+        }
+    };
+    explain(
+        IN_SUMMARY,
+        "at risk, it stands only in a summary, whose words are the summarizer's",
+    );
+    explain(
+        IN_MESSAGES,
+        "at risk, it stands only in messages, which the next compaction may take",
+    );
+    text
+}
+
+/// What the checks say where they cannot say anything.
+fn controls(analysis: &Analysis) -> String {
+    let controls = &analysis.controls;
+    let mut text = String::from("\ncontrols:\n");
+    for emptied in &controls.emptied {
+        text.push_str(&format!("  {}\n", emptied.in_words()));
+    }
+    let cannot_fail: Vec<String> = controls
+        .cannot_fail
+        .iter()
+        .filter_map(|&constraint| analysis.constraints.get(constraint))
+        .map(|constraint| excerpt(&constraint.id, 60))
+        .collect();
+    if !cannot_fail.is_empty() {
+        text.push_str(&format!(
+            "  instructions or re-supplied material hold these at every known turn, so their check cannot fail: {}\n",
+            cannot_fail.join(", ")
+        ));
+    }
+    for control in &controls.never_stated {
+        let result = match &control.found {
+            None => "found nowhere, as it must be".to_owned(),
+            Some(found) => format!(
+                "FOUND at turn {} as {}: the checks of this session are in doubt",
+                found.turn,
+                found.state.as_str()
+            ),
+        };
+        text.push_str(&format!(
+            "  nobody stated {:?}: {result}\n",
+            excerpt(&control.text, 80)
+        ));
+    }
     text
 }
 

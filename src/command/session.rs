@@ -100,7 +100,12 @@ pub(crate) struct AnalysedSession {
 impl SessionArgs {
     /// Reads and analyses the session.
     pub(crate) async fn read(&self) -> Result<AnalysedSession, Failure> {
-        read(self.data.reader().await?, &self.session).await
+        self.read_other(&self.session).await
+    }
+
+    /// Reads and analyses another session of the same ledger.
+    pub(crate) async fn read_other(&self, name: &str) -> Result<AnalysedSession, Failure> {
+        read(self.data.reader().await?, name).await
     }
 }
 

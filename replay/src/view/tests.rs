@@ -7,8 +7,8 @@ use serde_json::json;
 use super::action::excerpt;
 use super::*;
 use crate::analysis::{
-    Action, Aftermath, Constraint, Content, ContextPart, Controls, Evidence, Finding, Mutation,
-    Overview, Presence, ScopeVerdict,
+    Action, Aftermath, Constraint, Content, ContextPart, Controls, EmptiedSummary, Evidence,
+    Finding, Mutation, Overview, Presence, ScopeVerdict,
 };
 
 fn presence_of(state: PresenceState) -> Presence {
@@ -124,7 +124,17 @@ pub(crate) fn analysis() -> Analysis {
         }],
         actions: vec![action(1, "a"), action(2, "b"), action(7, "c")],
         presence: vec![vec![present], vec![gone]],
-        controls: Controls::default(),
+        controls: Controls {
+            emptied: vec![EmptiedSummary {
+                mutation: 0,
+                turn: 2,
+                summaries: vec![0],
+                absent: vec![0],
+                says_nothing: true,
+                ..EmptiedSummary::default()
+            }],
+            ..Controls::default()
+        },
         attributions: Vec::new(),
         findings: vec![Finding {
             kind: FindingKind::ConstraintLeft,
@@ -174,6 +184,11 @@ fn presence_names_states_by_id_and_evidence_at_actions() {
     );
     assert_eq!(shown["actions"][2]["states"]["contact"]["state"], "unknown");
     assert_eq!(
+        shown["controls"]["emptied"][0]["absent"],
+        json!(["contact"])
+    );
+    assert_eq!(shown["controls"]["never_stated_holds"], true);
+    assert_eq!(
         shown["summary"],
         json!({"actions_without_trace": 1, "prohibited_without_trace": 1, "longest_gap_turns": 1})
     );
@@ -189,6 +204,14 @@ fn mutations_count_and_list_fates_and_findings_say_what_they_are_about() {
     assert_eq!(shown[0]["counts"], json!({"dropped": 1}));
     assert_eq!(shown[0]["fates"].as_array().map(Vec::len), Some(2));
     assert_eq!(shown[0]["left"], json!(["contact"]));
+    assert_eq!(shown[0]["aftermath"]["orphan_count"], 0);
+    assert_eq!(
+        shown[0]["emptied_summary"],
+        json!({"mutation": 0, "turn": 2, "says_nothing": true, "changed": [], "supplied": [], "elsewhere": [],
+            "absent": ["contact"],
+            "result": "with the summary emptied no state changes at turn 2: the check says nothing about the summary \
+                       (1 are not present either way)"})
+    );
     let shown = serde_json::to_value(findings(&analysis())).expect("a view is JSON");
     assert_eq!(
         shown,
