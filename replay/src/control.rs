@@ -255,7 +255,8 @@ fn compared(row: &[Presence], without: &[PresenceState]) -> EmptiedSummary {
     let mut control = EmptiedSummary::default();
     for (constraint, (presence, &without)) in row.iter().zip(without).enumerate() {
         let with = presence.state;
-        if with != without {
+        let is_present_either_way = with.is_present() && without.is_present();
+        if with != without && !is_present_either_way {
             control.changed.push(ChangedState {
                 constraint,
                 with,

@@ -18,7 +18,7 @@ pub struct Controls {
     pub never_stated: Vec<NeverStated>,
 }
 
-/// The states at the first turn after a mutation, with its summary emptied. Every constraint is in one of the lists.
+/// The results at the first turn after a mutation, with its summary emptied. Every constraint is in one of the lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct EmptiedSummary {
     /// The mutation.
@@ -27,19 +27,20 @@ pub struct EmptiedSummary {
     pub turn: u32,
     /// The summaries that it brought.
     pub summaries: Vec<PartIndex>,
-    /// Constraints whose state is another without the summary: here the check speaks of the summary.
+    /// Constraints whose result is another without the summary: here the check speaks of the summary. `verbatim` and
+    /// `matched` are one result: present.
     pub changed: Vec<ChangedState>,
     /// Present with and without it, in instructions or re-supplied material: emptying the summary cannot change that.
     pub supplied: Vec<ConstraintIndex>,
     /// Present with and without it, in messages.
     pub elsewhere: Vec<ConstraintIndex>,
-    /// Not present with it, and in the same state without it.
+    /// Not present, and in the same state with and without it.
     pub absent: Vec<ConstraintIndex>,
-    /// Whether no state changes: then the check says nothing about the summary.
+    /// Whether no result changes: then the check says nothing about the summary.
     pub says_nothing: bool,
 }
 
-/// A constraint whose state rests on a summary.
+/// A constraint whose result rests on a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ChangedState {
     /// The constraint.
@@ -99,12 +100,12 @@ impl EmptiedSummary {
         };
         if self.says_nothing {
             format!(
-                "with the summary emptied no state changes at turn {}: the check says nothing about the summary{rest}",
+                "with the summary emptied no result changes at turn {}: the check says nothing about the summary{rest}",
                 self.turn
             )
         } else {
             format!(
-                "with the summary emptied {changed} of {} states change at turn {}{rest}",
+                "with the summary emptied {changed} of {} results change at turn {}{rest}",
                 changed + supplied + elsewhere + absent,
                 self.turn
             )

@@ -73,7 +73,7 @@ fn emptying_a_summary_shows_what_rests_on_it_and_what_cannot_change() {
     assert!(!control.says_nothing);
     assert_eq!(
         control.in_words(),
-        "with the summary emptied 1 of 4 states change at turn 2 (1 cannot change: instructions or re-supplied material hold \
+        "with the summary emptied 1 of 4 results change at turn 2 (1 cannot change: instructions or re-supplied material hold \
          them, 1 stay present in messages, 1 are not present either way)"
     );
     assert_eq!(analysis.controls.cannot_fail, [0]);

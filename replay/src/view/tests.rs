@@ -209,7 +209,7 @@ fn mutations_count_and_list_fates_and_findings_say_what_they_are_about() {
         shown[0]["emptied_summary"],
         json!({"mutation": 0, "turn": 2, "says_nothing": true, "changed": [], "supplied": [], "elsewhere": [],
             "absent": ["contact"],
-            "result": "with the summary emptied no state changes at turn 2: the check says nothing about the summary \
+            "result": "with the summary emptied no result changes at turn 2: the check says nothing about the summary \
                        (1 are not present either way)"})
     );
     let shown = serde_json::to_value(findings(&analysis())).expect("a view is JSON");
