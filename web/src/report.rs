@@ -15,6 +15,7 @@ use crate::matrix::{Flag, Matrix, flag, matrix};
 use crate::page::{count, time};
 use crate::pages::evidence::{self, Card};
 use crate::pages::findings::{self, FindingView};
+use crate::pages::session::controls::{ControlsView, controls};
 use crate::pages::session::{MutationRow, mutation_rows, numbers};
 use crate::text::{self, Block, LINE_CHARS_MAX, line, plain};
 use crate::timeline::{self, Folded, timeline};
@@ -60,6 +61,7 @@ struct ReportView<'a> {
     findings: Vec<FindingView>,
     findings_left_out: usize,
     mutations: Vec<MutationView>,
+    controls: ControlsView,
     constraints: Vec<ConstraintView>,
     actions: Vec<ActionView>,
     actions_left_out: usize,
@@ -131,6 +133,7 @@ pub fn render_report(
         findings: findings::views(analysis, links, LISTED_MAX),
         findings_left_out: analysis.findings.len().saturating_sub(LISTED_MAX),
         mutations: mutations(analysis, links),
+        controls: controls(analysis, links),
         constraints: constraints(analysis),
         actions: actions(analysis),
         actions_left_out: analysis.actions.len().saturating_sub(ACTIONS_MAX),
@@ -295,6 +298,7 @@ mod tests {
                 .attr("content")
                 .is_some_and(|policy| policy.starts_with("default-src 'none'"))
         );
+        assert_eq!(all(".controls li").len(), 4);
         assert!(html.contains("openssl pkeyutl -verify") && html.contains("AAAA"));
         let fixture = Fixture::new(str::to_owned);
         assert_eq!(

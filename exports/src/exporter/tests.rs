@@ -275,6 +275,22 @@ fn values_keep_their_types_and_their_absence() {
         "an appended part is no injection"
     );
     assert_eq!(counts(mutations, "parts_appended")[0], Some(1));
+    assert_eq!(counts(mutations, "generation")[0], Some(2));
+    assert_eq!(counts(mutations, "orphans")[0], Some(3));
+    assert_eq!(counts(mutations, "repeated_calls")[0], Some(7));
+    assert_eq!(flags(mutations, "compacted_again")[0], Some(true));
+    let anatomy = [
+        "fixed_overhead",
+        "kernel",
+        "pinned",
+        "summary",
+        "recent",
+        "stubs",
+    ];
+    for (part, tokens) in anatomy.iter().zip(1..) {
+        let column = format!("estimated_{part}");
+        assert_eq!(counts(mutations, &column)[0], Some(tokens), "{column}");
+    }
 }
 
 /// The rows of `context_parts` whose turns enclose a turn, ordered by position, are the context at that turn.

@@ -1,8 +1,9 @@
 //! One row per context mutation.
 
+mod row;
+
 use std::borrow::Cow;
 
-use remembrancer_replay::analysis::{DeclaredMutation, Mutation};
 use remembrancer_replay::{Analysis, SessionRecord};
 use remembrancer_schema::payload::Fate;
 
@@ -13,28 +14,9 @@ use crate::columns::Read::{
 use crate::columns::{Column, Table, column, measured};
 use crate::exporter::ExportError;
 use crate::parquet_file::ParquetFile;
+use row::MutationRow;
 
 pub(crate) struct Mutations;
-
-pub(crate) struct MutationRow<'a> {
-    session: &'a str,
-    index: usize,
-    mutation: &'a Mutation,
-}
-
-impl MutationRow<'_> {
-    fn declared(&self) -> Option<&DeclaredMutation> {
-        self.mutation.declared.as_ref()
-    }
-
-    fn count(&self, fate: Fate) -> u64 {
-        let fates = &self.mutation.fates;
-        fates
-            .iter()
-            .filter(|part| part.fate == fate && !part.appended)
-            .count() as u64
-    }
-}
 
 impl Table for Mutations {
     type Row<'a> = MutationRow<'a>;
@@ -322,6 +304,65 @@ impl Table for Mutations {
             "floor_holds",
             MaybeFlag(|row| row.mutation.budget.floor.map(|floor| floor.holds)),
             "Whether the trigger is at least that.",
+        ),
+        measured(
+            "generation",
+            "number from 1",
+            MaybeCount(|row| row.mutation.aftermath.generation.map(u64::from)),
+            "Depth of the summary that it brought: 1 for a summary of recorded parts.",
+        ),
+        measured(
+            "orphans",
+            "parts",
+            Count(|row| row.mutation.aftermath.orphan_count),
+            "Results whose call left and calls whose result left.",
+        ),
+        measured(
+            "repeated_calls",
+            "calls",
+            Count(|row| row.mutation.aftermath.repeated_call_count),
+            "Calls that were sent again after it had taken their results.",
+        ),
+        column(
+            "compacted_again",
+            Flag(|row| row.mutation.aftermath.compacted_again),
+            "Whether the very next request was compacted again.",
+        ),
+        measured(
+            "estimated_fixed_overhead",
+            "tokens",
+            MaybeCount(|row| row.anatomy(|anatomy| anatomy.fixed_overhead)),
+            "Estimate of instructions and schemas in the request after.",
+        ),
+        measured(
+            "estimated_kernel",
+            "tokens",
+            MaybeCount(|row| row.anatomy(|anatomy| anatomy.kernel)),
+            "Estimate of the task and its limits there.",
+        ),
+        measured(
+            "estimated_pinned",
+            "tokens",
+            MaybeCount(|row| row.anatomy(|anatomy| anatomy.pinned)),
+            "Estimate of other re-supplied material there.",
+        ),
+        measured(
+            "estimated_summary",
+            "tokens",
+            MaybeCount(|row| row.anatomy(|anatomy| anatomy.summary)),
+            "Estimate of summaries there.",
+        ),
+        measured(
+            "estimated_recent",
+            "tokens",
+            MaybeCount(|row| row.anatomy(|anatomy| anatomy.recent)),
+            "Estimate of the conversation there.",
+        ),
+        measured(
+            "estimated_stubs",
+            "tokens",
+            MaybeCount(|row| row.anatomy(|anatomy| anatomy.stubs)),
+            "Estimate of pointers in the place of results there.",
         ),
     ];
 }

@@ -1,5 +1,6 @@
 //! `/sessions/{number}/mutations/{mutation}`: what did it take away?
 
+mod aftermath;
 mod budget;
 mod fates;
 
@@ -18,6 +19,7 @@ use crate::state::View;
 use crate::text::{self, Block, line};
 use crate::verdict::{rows, state_at};
 
+use aftermath::{AftermathView, AttributionView, ControlView, aftermath, attributions, control};
 use budget::{BudgetRow, budget_rows};
 use fates::{Group, groups};
 
@@ -42,6 +44,9 @@ pub(crate) struct MutationView {
     budget: Vec<BudgetRow>,
     floor: Option<FloorView>,
     changes: Vec<Change>,
+    aftermath: AftermathView,
+    control: Option<ControlView>,
+    attributions: Vec<AttributionView>,
 }
 
 struct DeclaredView {
@@ -109,6 +114,9 @@ pub(crate) async fn change(
             required: count(floor.required),
         }),
         changes: changes(analysis, mutation, links),
+        aftermath: aftermath(&mutation.aftermath, links),
+        control: control(analysis, index, links),
+        attributions: attributions(analysis, index),
     }))
 }
 

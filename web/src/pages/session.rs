@@ -1,5 +1,7 @@
 //! `/sessions/{number}`: what happened here, and did each limit stand in the context when each action was sent?
 
+pub(crate) mod controls;
+
 use askama::Template;
 use remembrancer_recorder::SessionSummary;
 use remembrancer_replay::Analysis;
@@ -16,6 +18,7 @@ use crate::state::{Session, View};
 use crate::text::line;
 use crate::timeline::{self, Folded, timeline};
 use crate::verdict::{CAVEAT, first_breach, verdict};
+use controls::{ControlsView, controls};
 use remembrancer_replay::analysis::PresenceState;
 
 /// Findings on the replay page; the others stand on their own page.
@@ -53,6 +56,7 @@ pub(crate) struct SessionView {
     findings_more: usize,
     mutations: Vec<MutationRow>,
     mutations_more: usize,
+    controls: ControlsView,
     intents: Vec<(Markup, Option<Markup>)>,
     scores: Vec<(Markup, String, Option<Markup>)>,
     parent: Option<Relative>,
@@ -137,6 +141,7 @@ pub(crate) async fn replay(
         findings_more: analysis.findings.len().saturating_sub(FINDINGS_MAX),
         mutations: mutation_rows(analysis, links).take(MUTATIONS_MAX).collect(),
         mutations_more: analysis.mutations.len().saturating_sub(MUTATIONS_MAX),
+        controls: controls(analysis, links),
         intents: intents(analysis),
         scores: scores(analysis),
         parent,

@@ -233,6 +233,38 @@ async fn a_mutation_shows_what_became_of_each_part() {
 }
 
 #[tokio::test]
+async fn a_mutation_shows_what_it_left_behind_and_its_controls() {
+    let viewer = Viewer::signed_in(plain).await;
+    let page = viewer.get("/sessions/1/mutations/1").await;
+    assert!(page.body.contains("generation 3"));
+    assert_eq!(page.count(".anatomy tbody tr"), 7);
+    assert!(page.body.contains("5,650 tokens, measured"));
+    assert_eq!(page.count(".orphans li"), 1);
+    assert_eq!(page.count(".repeated a[href='/sessions/1/turns/8']"), 1);
+    assert!(
+        page.body
+            .contains("the check says nothing about the summary")
+    );
+    assert_eq!(
+        (
+            page.count(".authority li.warning"),
+            page.count(".authority li.notice")
+        ),
+        (1, 1)
+    );
+    let other = viewer.get("/sessions/1/mutations/2").await;
+    assert!(
+        other
+            .body
+            .contains("with the summary emptied 1 of 6 results change")
+    );
+    let session = viewer.get("/sessions/1").await;
+    assert_eq!(session.count(".controls li"), 4, "{}", session.body);
+    assert!(session.body.contains("found nowhere, as it must be"));
+    assert_eq!(session.count(".controls li.failed"), 0);
+}
+
+#[tokio::test]
 async fn the_integrity_panel_is_computed_from_what_is_stored() {
     let viewer = Viewer::signed_in(plain).await;
     let sound = viewer.get("/sessions/1/integrity").await;
