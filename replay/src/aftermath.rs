@@ -12,6 +12,7 @@ use remembrancer_schema::payload::{Fate, MutationKind, PartKind, TokenSource};
 use crate::analysis::{Action, Aftermath, Constraint, Growth, Mutation, PartIndex, Presence, Turn};
 use crate::budget;
 use crate::context::ContextTimeline;
+pub(crate) use repeat::Repeats;
 
 /// Most orphans, and most repeated calls, that are named for one mutation.
 const NAMED_MAX: usize = 100;
@@ -25,20 +26,26 @@ pub(crate) struct Known<'a> {
     pub(crate) presence: &'a [Vec<Presence>],
 }
 
-/// Tells for every mutation what it left behind. Linear in what the mutations' own fates hold, and in the parts of the contexts
-/// at which a call was repeated.
-pub(crate) fn tell(mutations: &mut [Mutation], known: Known<'_>) {
-    let mut depths = generation::Depths::default();
-    let mut anatomist = anatomy::Anatomist::new(known);
-    let calls = pairing::Calls::of(known.actions);
-    let mut told: Option<(u32, Aftermath)> = None;
-    for mutation in mutations.iter_mut() {
+/// Tells for every mutation what it left behind. The first `told` of them are told already, except for what comes after them.
+/// Linear in the fates of the mutations, and in the parts of the contexts at which a call was repeated.
+pub(crate) fn tell(
+    mutations: &mut [Mutation],
+    told: usize,
+    repeats: &mut Repeats,
+    known: Known<'_>,
+) {
+    let (old, new) = mutations.split_at_mut(told.min(mutations.len()));
+    let mut depths = generation::Depths::of(known.timeline, old);
+    let mut anatomist = anatomy::Anatomist::new(known, old);
+    let calls = pairing::Calls::of(if new.is_empty() { &[] } else { known.actions });
+    let mut last: Option<(u32, Aftermath)> = None;
+    for mutation in new {
         // Several declarations of one turn tell of one change.
-        let aftermath = match &told {
+        let aftermath = match &last {
             Some((turn, aftermath)) if *turn == mutation.turn => aftermath.clone(),
             _ => of_change(mutation, known, &mut depths, &mut anatomist, &calls),
         };
-        told = Some((mutation.turn, aftermath.clone()));
+        last = Some((mutation.turn, aftermath.clone()));
         mutation.aftermath = Aftermath {
             growth: growth(mutation, known.timeline),
             ..aftermath
@@ -54,7 +61,7 @@ pub(crate) fn tell(mutations: &mut [Mutation], known: Known<'_>) {
         mutation.aftermath.compacted_again = mutation.kind == MutationKind::Compaction
             && next.is_some_and(|next| compacted.contains(&next));
     }
-    repeat::tell(mutations, known);
+    repeats.tell(mutations, known);
 }
 
 fn of_change(

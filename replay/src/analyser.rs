@@ -22,7 +22,7 @@ use remembrancer_schema::{ContentHash, EntryHash, SessionId};
 
 use crate::Analysis;
 use crate::action::{Actions, Joining};
-use crate::aftermath;
+use crate::aftermath::{self, Repeats};
 use crate::authority::Authority;
 use crate::constraint;
 use crate::context::{ContextTimeline, Contexts, DeclaredConstraint};
@@ -52,6 +52,9 @@ pub struct Analyser {
     seen: Seen,
     never: Never,
     authority: Authority,
+    repeats: Repeats,
+    /// How many mutations are told with what they left behind.
+    told: usize,
     /// The first turn that is not as the events say.
     stale: Option<u32>,
     /// Whether anything was appended since the analysis was made.
@@ -76,6 +79,8 @@ impl Analyser {
             seen: Seen::new(&[]),
             never: Never::new(session),
             authority: Authority::default(),
+            repeats: Repeats::default(),
+            told: 0,
             stale: None,
             is_behind: true,
             analysis: Arc::default(),
@@ -134,6 +139,7 @@ impl Analyser {
         weight::bytes_held(&self.analysis)
             + self.contexts.bytes().saturating_sub(shared)
             + self.payload_bytes
+            + self.repeats.bytes()
             + self.reading.events.len() * size_of::<ReadEvent>()
     }
 
@@ -209,6 +215,8 @@ impl Analyser {
         analysis.presence.truncate(position);
         self.never.rewind(position);
         self.authority.rewind(from);
+        self.repeats.rewind(from);
+        self.told = self.told.min(analysis.mutations.len());
         self.contexts.build(events, timeline, from);
         self.changes.derive(
             events,
@@ -228,6 +236,7 @@ impl Analyser {
                 .eq(self.constraints.iter().map(|known| &known.declared));
             // The rows say from which turn on a constraint was declared.
             analysis.presence.clear();
+            self.told = 0;
             if !are_the_same {
                 self.seen = Seen::new(&declared);
             }
@@ -248,17 +257,34 @@ impl Analyser {
             presence: &analysis.presence,
             never: &self.never,
         };
-        analysis.controls = control::controls(checked, &mut self.seen);
+        let before = std::mem::take(&mut analysis.controls.emptied);
+        analysis.controls = control::controls(checked, &mut self.seen, self.told, before);
         analysis.attributions = self.authority.attributions(timeline);
         left_out
     }
 
-    /// What is made anew each time, from all that stands by now: findings and the summary.
-    fn conclude(&self, timeline: &ContextTimeline, analysis: &mut Analysis, repeated: &[LeftOut]) {
+    /// What is made anew each time, from all that stands by now: what mutations left behind, findings and the summary.
+    fn conclude(
+        &mut self,
+        timeline: &ContextTimeline,
+        analysis: &mut Analysis,
+        repeated: &[LeftOut],
+    ) {
         let joined = Actions {
             actions: std::mem::take(&mut analysis.actions),
             ..self.joining.joined()
         };
+        aftermath::tell(
+            &mut analysis.mutations,
+            self.told,
+            &mut self.repeats,
+            aftermath::Known {
+                timeline,
+                actions: &joined.actions,
+                constraints: &analysis.constraints,
+                presence: &analysis.presence,
+            },
+        );
         let left_out = [self.contexts.left_out(), self.changes.left_out(), repeated].concat();
         analysis.findings = finding::findings(&Evidence {
             reading: &self.reading,
@@ -280,6 +306,7 @@ impl Analyser {
         }
         .summary();
         analysis.actions = joined.actions;
+        self.told = analysis.mutations.len();
     }
 }
 

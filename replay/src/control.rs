@@ -54,10 +54,17 @@ impl Never {
     }
 }
 
-/// The controls of a session. `seen` knows what its texts show of the constraints.
-pub(crate) fn controls(checked: Checked<'_>, seen: &mut Seen) -> Controls {
+/// The controls of a session. `seen` knows what its texts show of the constraints. The summaries of the first `told` mutations
+/// were emptied before, with `before` as the result.
+pub(crate) fn controls(
+    checked: Checked<'_>,
+    seen: &mut Seen,
+    told: usize,
+    mut before: Vec<EmptiedSummary>,
+) -> Controls {
+    before.retain(|control| control.mutation < told);
     Controls {
-        emptied: emptied(checked, seen),
+        emptied: emptied(checked, seen, told, before),
         cannot_fail: cannot_fail(checked),
         never_stated: checked
             .never
@@ -191,10 +198,14 @@ fn is_supplied(presence: &Presence) -> bool {
     presence.state.is_present() && presence.at_risk.is_none()
 }
 
-fn emptied(checked: Checked<'_>, seen: &mut Seen) -> Vec<EmptiedSummary> {
-    let mut controls = Vec::new();
+fn emptied(
+    checked: Checked<'_>,
+    seen: &mut Seen,
+    told: usize,
+    mut controls: Vec<EmptiedSummary>,
+) -> Vec<EmptiedSummary> {
     let mut told_turn = None;
-    for (index, mutation) in checked.mutations.iter().enumerate() {
+    for (index, mutation) in checked.mutations.iter().enumerate().skip(told) {
         // Several declarations of one turn tell of one change.
         if told_turn == Some(mutation.turn) {
             continue;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use remembrancer_schema::payload::{ConstraintKind, MutationKind, PartKind, TokenSource};
 
-use super::{Known, Stubs};
+use super::{Known, Stubs, known_turn};
 use crate::analysis::{Anatomy, Mutation, PartIndex, Turn};
 use crate::context::ContextTimeline;
 
@@ -17,28 +17,40 @@ pub(super) struct Anatomist<'a> {
 }
 
 impl<'a> Anatomist<'a> {
-    pub(super) fn new(known: Known<'a>) -> Self {
+    /// Behind the mutations that are told already.
+    pub(super) fn new(known: Known<'a>, told: &[Mutation]) -> Self {
         let first = known
             .timeline
             .turns
             .iter()
             .find(|turn| turn.unknown.is_none());
-        Self {
+        let mut anatomist = Self {
             known,
             task: first
                 .map(|turn| opening(known.timeline, &turn.parts))
                 .unwrap_or_default(),
             stubs: Stubs::default(),
+        };
+        // Several declarations of one turn tell of one change.
+        for of_turn in told.chunk_by(|one, next| one.turn == next.turn) {
+            if let Some(turn) = known_turn(known.timeline, of_turn[0].turn) {
+                anatomist.learn(&of_turn[0], turn);
+            }
+        }
+        anatomist
+    }
+
+    fn learn(&mut self, mutation: &Mutation, turn: &Turn) {
+        self.stubs.learn(self.known.timeline, mutation);
+        if mutation.kind == MutationKind::Clear {
+            self.task.extend(opening(self.known.timeline, &turn.parts));
         }
     }
 
     /// The anatomy of the context after a mutation. Mutations come in order.
     pub(super) fn after(&mut self, mutation: &Mutation, turn: &Turn) -> Anatomy {
         let timeline = self.known.timeline;
-        self.stubs.learn(timeline, mutation);
-        if mutation.kind == MutationKind::Clear {
-            self.task.extend(opening(timeline, &turn.parts));
-        }
+        self.learn(mutation, turn);
         let carriers = self.carriers(turn);
         let mut anatomy = Anatomy {
             source: TokenSource::Estimated,

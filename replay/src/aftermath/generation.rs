@@ -15,6 +15,23 @@ pub(super) struct Depths {
 }
 
 impl Depths {
+    /// What mutations that are told already say of their summaries.
+    pub(super) fn of(timeline: &ContextTimeline, told: &[Mutation]) -> Self {
+        let mut depths = Self::default();
+        let brought = told
+            .iter()
+            .flat_map(|mutation| &mutation.aftermath.summaries)
+            .filter(|summary| summary.new);
+        for summary in brought {
+            let content = timeline.part(summary.part).content;
+            depths
+                .by_content
+                .entry(content)
+                .or_insert(summary.generation);
+        }
+        depths
+    }
+
     /// The summaries of the context after a mutation, and the depth of the one that it brought.
     pub(super) fn after(
         &mut self,
