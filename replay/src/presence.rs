@@ -272,4 +272,4 @@ fn absence_in_words(absence: Option<&Absence>) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -258,7 +258,7 @@ fn unsent(
     let was_taken = mutation.turn <= again.turn
         && turn.entry.is_some_and(|captured| returned < captured)
         && holds_results;
-    was_taken.then(|| Loss {
+    was_taken.then_some(Loss {
         turn: mutation.turn,
         mutation: at,
         fate: match mutation.aftermath.generation {

@@ -112,8 +112,7 @@ fn said_at(
     at: usize,
     joined: &impl Fn(usize) -> bool,
 ) -> Option<Said> {
-    let is_plain = |at: usize| !joined(at) && !(at + 1 < words.len() && joined(at + 1));
-    if !is_plain(at) {
+    if joined(at) || at + 1 < words.len() && joined(at + 1) {
         return None;
     }
     let clause_words = &words[..clause.end];

@@ -130,7 +130,7 @@ fn stands(kind: ConstraintKind, declared: &str, part: PartKind, text: &str) -> P
 }
 
 /// A file of the recorded data, or `None` with a visible word where there is none; on a build server that is a failure.
-fn recorded_data(name: &str) -> Option<PathBuf> {
+pub(crate) fn recorded_data(name: &str) -> Option<PathBuf> {
     let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let data = std::env::var_os("REMEMBRANCER_SHARED_DATA")
         .map_or_else(|| workspace.join("../shared/data"), PathBuf::from);
