@@ -6,14 +6,22 @@
 
 pub(crate) mod authority;
 mod denial;
+mod force;
+mod marks;
 mod number;
+mod root;
 mod stem;
+mod synonyms;
+mod unit;
 mod vocabulary;
 mod word;
 
 pub(crate) use denial::{denies, ends_negated};
+pub(crate) use marks::{Mark, Marked, is_absolute, is_light, marks};
 pub(crate) use number::{is_number, is_scale};
+pub(crate) use root::concept;
 pub(crate) use stem::stem;
+pub(crate) use unit::{currency, is_weekday, month, multiple, numeral, unit};
 use vocabulary::*;
 use word::pattern_at;
 pub(crate) use word::{Word, words};

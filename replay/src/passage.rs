@@ -31,6 +31,8 @@ pub(crate) struct Passage<'a> {
 struct Clause {
     tokens: Range<usize>,
     opener: Option<usize>,
+    /// It goes on with the sentence of the clause before it.
+    continues: bool,
     /// What it does to the clauses that it opens, once that is asked.
     stance: OnceCell<Stance>,
 }
@@ -71,6 +73,30 @@ impl<'a> Passage<'a> {
             .unwrap_or("");
         gap.chars()
             .all(|symbol| symbol.is_whitespace() || matches!(symbol, '-' | '\u{2010}' | '\u{2011}'))
+    }
+
+    /// What stands between a token and the one before it; beyond the last, what follows that.
+    pub(crate) fn gap(&self, token: usize) -> &'a str {
+        let gap = self.folded.gap(token, self.text.len());
+        self.text.get(gap).unwrap_or("")
+    }
+
+    /// The original text of a run of tokens.
+    pub(crate) fn original(&self, tokens: Range<usize>) -> Option<&'a str> {
+        self.text.get(self.folded.original(tokens)?)
+    }
+
+    /// Whether a token is the first of its clause.
+    pub(crate) fn begins_clause(&self, token: usize) -> bool {
+        self.clause_index(token)
+            .is_some_and(|index| self.clauses[index].tokens.start == token)
+    }
+
+    /// The clauses, in order, each with whether it goes on with the sentence of the one before it.
+    pub(crate) fn clauses(&self) -> impl Iterator<Item = (Range<usize>, bool)> + '_ {
+        self.clauses
+            .iter()
+            .map(|clause| (clause.tokens.clone(), clause.continues))
     }
 
     /// Whether no word of a range can do anything to the words beside it.
@@ -164,6 +190,8 @@ struct Divider {
     clauses: Vec<Clause>,
     start: usize,
     opener: Option<usize>,
+    /// The current clause goes on with the sentence before it.
+    continues: bool,
     /// The current clause is a heading.
     in_heading: bool,
     /// The clause that ended with a colon, for what follows it in the same block.
@@ -206,6 +234,8 @@ impl Divider {
             } else if divider.divides(end, begin) {
                 divider.close(index, end, begin);
                 divider.begin(Some(end), begin);
+                divider.continues =
+                    begin == Begin::Same && matches!(end, End::Semicolon | End::Colon);
                 divider.start = index;
             }
         }
@@ -267,6 +297,7 @@ impl Divider {
         self.clauses.push(Clause {
             tokens: self.start..at,
             opener: self.opener,
+            continues: self.continues,
             stance: OnceCell::new(),
         });
         if self.in_heading {

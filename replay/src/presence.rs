@@ -211,7 +211,7 @@ fn judge(window: &Window<'_>, turn: &Turn, constraint: usize) -> Presence {
             (state, reason) = (PresenceState::Unknown, Some(unknown.clone()));
         } else if let Some(error) = watched.error() {
             (state, reason) = (PresenceState::Unknown, Some(error));
-        } else if let Some(unreadable) = window.unreadable(state == PresenceState::Mention) {
+        } else if let Some(unreadable) = window.unreadable(state != PresenceState::NoTrace) {
             (state, reason) = (PresenceState::Opaque, Some(unreadable));
         }
     } else if let Some(unknown) = &turn.unknown {

@@ -5,16 +5,21 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use remembrancer_schema::payload::PartKind;
 
-use crate::analysis::PresenceState;
+use crate::analysis::{Alteration, AlterationKind, PresenceState};
 use crate::context::DeclaredConstraint;
 use crate::folding::{Escapes, Folded};
 use crate::matcher::{Search, Subject};
 use crate::passage::Passage;
+use crate::restatement::{Restated, Restatements};
 use crate::statement::{Statement, Stems};
+
+/// Most characters of a text that is shown beside another.
+const SHOWN_CHARS_MAX: usize = 400;
 
 /// A constraint, ready to be looked for.
 #[derive(Debug)]
@@ -43,6 +48,9 @@ impl Watched {
 #[derive(Debug)]
 pub(crate) struct Watch {
     constraints: Vec<Watched>,
+    restatements: Restatements,
+    /// The declared texts, as they are shown beside an alteration.
+    texts: Vec<String>,
     /// Over folded text: each pattern begins with the space before a token.
     folded: Option<AhoCorasick>,
     /// Over ASCII text as it is: the same patterns without that space.
@@ -61,6 +69,8 @@ pub(crate) struct Sighting {
     pub(crate) place: Place,
     /// What was found, in words.
     pub(crate) note: &'static str,
+    /// How it differs from what was declared, where it does.
+    pub(crate) alteration: Option<Arc<Alteration>>,
 }
 
 /// A term of a declared matcher in a part.
@@ -86,7 +96,7 @@ pub(crate) struct Place {
 /// Everything that a part shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sightings {
-    /// By constraint.
+    /// By constraint; one that is present and altered in the same part has one for each.
     pub(crate) found: Vec<Sighting>,
     /// By constraint and term.
     pub(crate) terms: Vec<TermSighting>,
@@ -135,8 +145,11 @@ impl Watch {
             .ascii_case_insensitive(true)
             .build(&bare)
             .ok();
+        let texts = declared.iter().map(|one| &one.declared);
         Self {
             constraints,
+            restatements: Restatements::new(texts.clone().map(|one| (one.kind, one.text.as_str()))),
+            texts: texts.map(|one| cut(&one.text)).collect(),
             folded,
             plain,
             patterns: patterns.len(),
@@ -163,37 +176,109 @@ impl Watch {
             .filter(|_| !carrying)
             .map(|tool| format!("{tool}\n{text}"));
         let whole = named.as_deref().unwrap_or(text);
-        let offset = whole.len() - text.len();
-        if !self.may_concern(whole, escapes) {
-            return sightings;
+        if carrying {
+            sightings.found = self.carried(text);
+        } else if self.may_concern(whole, escapes) {
+            sightings.found = self.mentioned(whole, whole.len() - text.len(), kind, escapes);
         }
-        let folded = &Folded::new(whole, escapes);
+        sightings
+    }
+
+    /// What a part says that can carry a statement.
+    fn carried(&self, text: &str) -> Vec<Sighting> {
+        if self.constraints.is_empty() {
+            return Vec::new();
+        }
+        let folded = &Folded::new(text, Escapes::Plain);
         let seen = self.seen(self.folded.as_ref(), folded.text());
         let stems = Stems::of(folded);
-        let passage = carrying.then(|| Passage::new(whole, folded));
+        let passage = Passage::new(text, folded);
+        let named = |constraint: usize, state, run: Range<usize>, note| Sighting {
+            constraint,
+            state,
+            place: place(text, folded.original(run)),
+            note,
+            alteration: None,
+        };
+        let (mut found, mut stated, mut topics) = (Vec::new(), Vec::new(), Vec::new());
         for (index, watched) in self.constraints.iter().enumerate() {
             if !watched.needed.iter().all(|pattern| seen[*pattern]) {
                 continue;
             }
-            let sighted = match &passage {
-                Some(passage) => carried(watched, passage, &stems),
-                None => mentioned(watched, folded, &stems, kind),
-            };
-            if let Some((state, run, note)) = sighted {
+            match stands(watched, &passage, &stems) {
+                Ok((state, run, note)) => {
+                    stated.push((index, run.clone()));
+                    found.push(named(index, state, run, note));
+                }
+                Err(topic) => topics.push((index, topic)),
+            }
+        }
+        let mut is_present = vec![false; self.constraints.len()];
+        stated.iter().for_each(|(index, _)| is_present[*index] = true);
+        let mut is_restated = vec![false; self.constraints.len()];
+        for restated in self.restatements.find(&passage, &stated) {
+            let index = restated.constraint;
+            // Beside the statement itself only a change of the whole of it counts.
+            if is_present[index] && !(restated.altered.is_some() && restated.is_whole) {
+                continue;
+            }
+            is_restated[index] = true;
+            let (state, note) = restated_as(&restated);
+            let mut sighting = named(index, state, restated.run.clone(), note);
+            sighting.alteration = self.alteration(&passage, restated);
+            found.push(sighting);
+        }
+        for (index, topic) in topics {
+            let mentioned = || self.constraints[index].statement.mentioned(&stems);
+            if !is_restated[index]
+                && let Some(run) = topic.or_else(mentioned)
+            {
+                let note = "its words as a topic: nothing here makes them the statement";
+                found.push(named(index, PresenceState::Mention, run, note));
+            }
+        }
+        found.sort_by_key(|sighting| (sighting.constraint, sighting.state));
+        found
+    }
+
+    fn alteration(&self, passage: &Passage<'_>, restated: Restated) -> Option<Arc<Alteration>> {
+        let (kind, difference) = restated.altered?;
+        Some(Arc::new(Alteration {
+            kind,
+            declared: self.texts.get(restated.constraint)?.clone(),
+            said: cut(passage.original(restated.within)?),
+            difference,
+        }))
+    }
+
+    /// What a part mentions that carries no authority. The tool's name, `offset` bytes, stands before its text.
+    fn mentioned(
+        &self,
+        whole: &str,
+        offset: usize,
+        kind: PartKind,
+        escapes: Escapes,
+    ) -> Vec<Sighting> {
+        let folded = &Folded::new(whole, escapes);
+        let seen = self.seen(self.folded.as_ref(), folded.text());
+        let stems = Stems::of(folded);
+        let text = &whole[offset..];
+        let mut found = Vec::new();
+        for (index, watched) in self.constraints.iter().enumerate() {
+            if watched.needed.iter().all(|pattern| seen[*pattern])
+                && let Some((run, note)) = mentioned(watched, folded, &stems, kind)
+            {
                 let range = folded.original(run).and_then(|range| within(range, offset));
-                let place = Place {
-                    remainder: remainder(text, range.as_ref()),
-                    range: range.map(|r| (r.start, r.end)),
-                };
-                sightings.found.push(Sighting {
+                found.push(Sighting {
                     constraint: index,
-                    state,
-                    place,
+                    state: PresenceState::Mention,
+                    place: place(text, range),
                     note,
+                    alteration: None,
                 });
             }
         }
-        sightings
+        found
     }
 
     fn terms(&self, text: &str, escapes: Escapes) -> Vec<TermSighting> {
@@ -205,14 +290,10 @@ impl Watch {
                 .iter()
                 .flat_map(|search| search.find(&subject))
             {
-                let place = Place {
-                    remainder: remainder(text, Some(&range)),
-                    range: Some((range.start, range.end)),
-                };
                 terms.push(TermSighting {
                     constraint,
                     term,
-                    place,
+                    place: place(text, Some(range)),
                 });
             }
         }
@@ -242,39 +323,51 @@ impl Watch {
     }
 }
 
-type Sighted = Option<(PresenceState, Range<usize>, &'static str)>;
-
-fn carried(watched: &Watched, passage: &Passage<'_>, stems: &Stems<'_>) -> Sighted {
+/// Where a part states a constraint, word for word or in other forms of its words; or else where it does so as a topic.
+fn stands(
+    watched: &Watched,
+    passage: &Passage<'_>,
+    stems: &Stems<'_>,
+) -> Result<(PresenceState, Range<usize>, &'static str), Option<Range<usize>>> {
     let statement = &watched.statement;
     let topic = match statement.verbatim(passage) {
-        Ok(run) if statement.is_bare() => {
-            return Some((
-                PresenceState::Verbatim,
-                run,
-                "word for word, in a sentence or list that makes it the statement",
-            ));
+        Ok(run) => {
+            let note = if statement.is_bare() {
+                "word for word, in a sentence or list that makes it the statement"
+            } else {
+                "word for word"
+            };
+            return Ok((PresenceState::Verbatim, run, note));
         }
-        Ok(run) => return Some((PresenceState::Verbatim, run, "word for word")),
         Err(topic) => topic,
     };
-    if watched.search.is_none()
-        && let Some(run) = statement.stated(passage, stems)
-    {
-        return Some((
-            PresenceState::Matched,
-            run,
-            "the same statement in other forms of its words",
-        ));
-    }
-    let run = topic.or_else(|| statement.mentioned(stems))?;
-    Some((
-        PresenceState::Mention,
-        run,
-        "its words as a topic: nothing here makes them the statement",
-    ))
+    let stated = match watched.search {
+        None => statement.stated(passage, stems),
+        Some(_) => None,
+    };
+    let note = "the same statement in other forms of its words";
+    stated.map_or(Err(topic), |run| Ok((PresenceState::Matched, run, note)))
 }
 
-fn mentioned(watched: &Watched, folded: &Folded, stems: &Stems<'_>, kind: PartKind) -> Sighted {
+fn restated_as(restated: &Restated) -> (PresenceState, &'static str) {
+    let Some((kind, _)) = &restated.altered else {
+        let note = "at least half of its content in one clause: likely a paraphrase, to be read";
+        return (PresenceState::Partial, note);
+    };
+    let note = match kind {
+        AlterationKind::Mutated => "restated with another value, or without it",
+        AlterationKind::Weakened => "restated more weakly",
+        AlterationKind::Contradicted => "the opposite is said, or it is taken back",
+    };
+    (PresenceState::Altered, note)
+}
+
+fn mentioned(
+    watched: &Watched,
+    folded: &Folded,
+    stems: &Stems<'_>,
+    kind: PartKind,
+) -> Option<(Range<usize>, &'static str)> {
     let statement = &watched.statement;
     let needle = statement.needle();
     let phrase = || {
@@ -291,7 +384,23 @@ fn mentioned(watched: &Watched, folded: &Folded, stems: &Stems<'_>, kind: PartKi
         PartKind::ToolSchema => "its words in a tool's schema",
         _ => "its words in a part without authority",
     };
-    Some((PresenceState::Mention, run, note))
+    Some((run, note))
+}
+
+fn place(text: &str, range: Option<Range<usize>>) -> Place {
+    Place {
+        remainder: remainder(text, range.as_ref()),
+        range: range.map(|range| (range.start, range.end)),
+    }
+}
+
+/// A text as it is shown beside another: whole, or its beginning.
+fn cut(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}\u{2026}", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// A range of the text with the tool's name before it, as one of the text alone.

@@ -19,7 +19,7 @@ use crate::language::{self, Stance, Word};
 use crate::passage::Passage;
 use governing::{Beside, leading_prohibition, reach};
 use term::terms;
-pub(crate) use term::{Stems, Term};
+pub(crate) use term::{Stems, Term, joins};
 
 /// Most tokens that may stand between two words of a statement.
 const GLUE_TOKENS_MAX: usize = 3;

@@ -123,7 +123,7 @@ impl Word<'_> {
         self.is(POLARITY | HEDGE | EXCEPTION | OPENS_PATTERN | MODAL)
     }
 
-    pub(super) fn is_reversal(&self) -> bool {
+    pub(crate) fn is_reversal(&self) -> bool {
         self.is(REVERSAL)
     }
 

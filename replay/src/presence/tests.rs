@@ -1,6 +1,7 @@
 //! The states, rule by rule; the recorded runs; the labelled sets.
 #![expect(clippy::disallowed_methods, reason = "tests read recorded data")]
 
+mod invented;
 mod labelled;
 mod recorded;
 mod rules;

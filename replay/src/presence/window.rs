@@ -37,6 +37,8 @@ pub(super) struct Window<'a> {
 struct Places {
     verbatim: Vec<usize>,
     matched: Vec<usize>,
+    altered: Vec<usize>,
+    partial: Vec<usize>,
     mention: Vec<usize>,
     /// Of the positions that make it present.
     standing: Standing,
@@ -65,6 +67,8 @@ impl Places {
         match state {
             PresenceState::Verbatim => &mut self.verbatim,
             PresenceState::Matched => &mut self.matched,
+            PresenceState::Altered => &mut self.altered,
+            PresenceState::Partial => &mut self.partial,
             _ => &mut self.mention,
         }
     }
@@ -146,13 +150,19 @@ impl<'a> Window<'a> {
         if !places.matched.is_empty() || holds(search.is_some_and(Search::any_part)) {
             return Some(PresenceState::Matched);
         }
+        if !places.altered.is_empty() {
+            return Some(PresenceState::Altered);
+        }
+        if !places.partial.is_empty() {
+            return Some(PresenceState::Partial);
+        }
         (!places.mention.is_empty() || holds(true)).then_some(PresenceState::Mention)
     }
 
-    /// Why the context cannot be read as a whole, if that leaves the state open. Where its words were found as a mention, only a
+    /// Why the context cannot be read as a whole, if that leaves the state open. Where its words were found at all, only a
     /// part that could carry the statement does.
-    pub(super) fn unreadable(&self, mentioned: bool) -> Option<String> {
-        let first = if mentioned {
+    pub(super) fn unreadable(&self, is_found: bool) -> Option<String> {
+        let first = if is_found {
             self.unread_carriers.first()?
         } else {
             self.unreadable.first()?
@@ -198,12 +208,20 @@ impl<'a> Window<'a> {
     /// mentions from its end.
     pub(super) fn evidence(&self, constraint: usize, most: usize) -> Vec<Evidence> {
         let places = &self.places[constraint];
-        let present = places.verbatim.iter().chain(&places.matched);
-        let sighted = |position: &usize| self.sighted(constraint, *position);
-        let mut evidence: Vec<Evidence> = present.filter_map(sighted).take(most).collect();
+        let sighted = |state| move |position: &usize| self.sighted(constraint, *position, state);
+        let verbatim = places.verbatim.iter().filter_map(sighted(PresenceState::Verbatim));
+        let matched = places.matched.iter().filter_map(sighted(PresenceState::Matched));
+        let mut evidence: Vec<Evidence> = verbatim.chain(matched).take(most).collect();
         self.add_terms(constraint, &mut evidence, most);
+        if !places.altered.is_empty() {
+            // What says otherwise is shown even where many places say it.
+            evidence.truncate(most.saturating_sub(1));
+        }
+        let altered = places.altered.iter().rev().filter_map(sighted(PresenceState::Altered));
+        let partial = places.partial.iter().filter_map(sighted(PresenceState::Partial));
+        let mention = places.mention.iter().rev().filter_map(sighted(PresenceState::Mention));
         let left = most.saturating_sub(evidence.len());
-        evidence.extend(places.mention.iter().rev().filter_map(sighted).take(left));
+        evidence.extend(altered.chain(partial).chain(mention).take(left));
         evidence.sort_by_key(|evidence| evidence.state);
         evidence
     }
@@ -249,14 +267,21 @@ impl<'a> Window<'a> {
         }
     }
 
-    fn sighted(&self, constraint: usize, position: usize) -> Option<Evidence> {
+    fn sighted(
+        &self,
+        constraint: usize,
+        position: usize,
+        state: PresenceState,
+    ) -> Option<Evidence> {
         let shown = self.shown.get(position)?.as_ref()?;
         let at = shown
             .found
-            .binary_search_by_key(&constraint, |found| found.constraint)
+            .binary_search_by_key(&(constraint, state), |found| (found.constraint, found.state))
             .ok()?;
         let found = &shown.found[at];
-        self.named(position, found.state, &found.place, found.note.to_owned())
+        let mut named = self.named(position, found.state, &found.place, found.note.to_owned())?;
+        named.alteration.clone_from(&found.alteration);
+        Some(named)
     }
 
     fn named(
@@ -274,6 +299,7 @@ impl<'a> Window<'a> {
             range: place.range,
             tokens_from_end: after.saturating_add(place.remainder),
             note: Some(note),
+            alteration: None,
         })
     }
 

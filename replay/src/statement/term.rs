@@ -51,7 +51,7 @@ pub(super) fn terms(text: &str, folded: &Folded) -> Vec<(usize, Term)> {
 }
 
 /// Whether a gap without white space makes one word of what it stands between.
-fn joins(gap: &str) -> bool {
+pub(crate) fn joins(gap: &str) -> bool {
     !gap.is_empty()
         && gap.chars().all(|symbol| {
             matches!(

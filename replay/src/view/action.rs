@@ -6,7 +6,7 @@ use remembrancer_schema::payload::{MutationKind, PartKind, PartOrigin, Witness};
 use serde::Serialize;
 
 use crate::analysis::{
-    Action, Analysis, Evidence, MutationIndex, Presence, PresenceState, Risk, ScopeVerdict,
+    Action, Alteration, Analysis, Evidence, MutationIndex, Presence, PresenceState, Risk, ScopeVerdict,
 };
 
 /// Most characters of an excerpt.
@@ -93,6 +93,9 @@ pub struct EvidenceView<'a> {
     pub tokens_from_end: u64,
     /// What was found, in words.
     pub note: Option<&'a str>,
+    /// How it differs from what was declared, with both texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alteration: Option<&'a Alteration>,
 }
 
 pub(super) fn view<'a>(analysis: &'a Analysis, action: &'a Action) -> ActionView<'a> {
@@ -194,6 +197,7 @@ fn evidence_view<'a>(
             .and_then(|(text, range)| excerpt(text, range)),
         tokens_from_end: place.tokens_from_end,
         note: place.note.as_deref(),
+        alteration: place.alteration.as_deref(),
     })
 }
 

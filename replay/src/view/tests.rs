@@ -56,6 +56,7 @@ pub(crate) fn analysis() -> Analysis {
             range: Some((6, 23)),
             tokens_from_end: 1,
             note: Some("word for word".to_owned()),
+            alteration: None,
         }],
         ..presence_of(PresenceState::Verbatim)
     };

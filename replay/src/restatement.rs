@@ -1,0 +1,377 @@
+//! Whether a text restates a constraint in other words, and whether it then still says the same.
+//!
+//! The words of a clause are compared by their concepts (roots and closed classes of synonyms). Where at least half of a
+//! constraint's content stands in one clause, the clause's values and its modality are held against those declared: another
+//! value is a mutation, a softer modality a weakening, the opposite a contradiction. What is left is likely a paraphrase.
+
+mod difference;
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use remembrancer_schema::payload::ConstraintKind;
+
+use crate::analysis::AlterationKind;
+use crate::anchor::{self, Anchor, Value};
+use crate::effort;
+use crate::folding::{Escapes, Folded};
+use crate::language::{self, Mark, Marked, Stance, Word};
+use crate::modality::Tone;
+use crate::passage::Passage;
+
+/// Most content words of one constraint that are compared.
+const CONTENTS_MAX: usize = 64;
+/// Longest clause that is compared at once; a longer one is compared in pieces.
+const CLAUSE_TOKENS_MAX: usize = 80;
+/// Tokens of a clause that are read on each side of a constraint's words.
+const MARGIN_TOKENS: usize = 10;
+/// Tokens beside the words themselves in their window, and for each word.
+const SLACK_TOKENS: usize = 12;
+const TOKENS_PER_WORD: usize = 4;
+
+/// What a constraint does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Polarity {
+    /// Forbids something.
+    Forbids,
+    /// Allows one thing and forbids every other.
+    Restricts,
+    /// Demands one thing and forbids another.
+    Both,
+    /// Demands something.
+    Demands,
+    /// Allows something.
+    Permits,
+    /// States a fact.
+    States,
+}
+
+/// A constraint's text, read for what a restatement must keep.
+#[derive(Debug)]
+struct Declared {
+    polarity: Polarity,
+    /// Its content words, by their concepts.
+    contents: Vec<String>,
+    /// Its values.
+    anchors: Vec<Value>,
+    /// Its words.
+    own: BTreeSet<String>,
+    /// It is several clauses.
+    is_long: bool,
+    /// It softens, excepts or makes conditions itself.
+    softens: bool,
+    excepts: bool,
+    /// It demands or forbids in the strongest words.
+    is_absolute: bool,
+    /// It negates or forbids.
+    is_negative: bool,
+}
+
+/// All constraints of a session, with the index over their content words.
+#[derive(Debug)]
+pub(crate) struct Restatements {
+    declared: Vec<Declared>,
+    /// By concept: constraint and content word.
+    by_concept: HashMap<String, Vec<(usize, usize)>>,
+}
+
+/// A place that restates a constraint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Restated {
+    /// Position of the constraint.
+    pub(crate) constraint: usize,
+    /// Its words.
+    pub(crate) run: Range<usize>,
+    /// The clause or sentence in which they stand.
+    pub(crate) within: Range<usize>,
+    /// How it differs, and the difference in words; `None` for a likely paraphrase.
+    pub(crate) altered: Option<(AlterationKind, String)>,
+    /// All of the constraint's content stands there.
+    pub(crate) is_whole: bool,
+    /// How much of it does.
+    fullness: usize,
+}
+
+/// A content word of a constraint in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Hit {
+    constraint: usize,
+    token: usize,
+    content: usize,
+}
+
+/// A text that is held against constraints, with its marks and values found once.
+struct Reading<'p, 'a> {
+    passage: &'p Passage<'a>,
+    marks: Vec<Marked>,
+    anchors: Vec<Anchor>,
+}
+
+impl Declared {
+    fn new(kind: ConstraintKind, text: &str) -> Self {
+        let folded = Folded::new(text, Escapes::Plain);
+        let passage = Passage::new(text, &folded);
+        let words = passage.words();
+        let marks = language::marks(words);
+        let tone = Tone::of(&marks, &(0..words.len()), Stance::Neutral);
+        let anchors = anchor::anchors(&passage);
+        let contents = contents(words, &anchors);
+        let is_negative = tone.has(Mark::Forbid) || tone.has(Mark::Negate);
+        let leads = tone.first(Mark::Forbid).is_some_and(|mark| mark.at <= 2);
+        let polarity = match kind {
+            ConstraintKind::Permission => Polarity::Permits,
+            ConstraintKind::Fact => Polarity::States,
+            _ if tone.has(Mark::Exclusive) => Polarity::Restricts,
+            ConstraintKind::Prohibition => Polarity::Forbids,
+            ConstraintKind::Obligation if leads => Polarity::Forbids,
+            ConstraintKind::Obligation if is_negative => Polarity::Both,
+            ConstraintKind::Obligation => Polarity::Demands,
+        };
+        let without = words.iter().any(|word| word.text == "without");
+        Self {
+            polarity,
+            contents,
+            anchors: anchors.into_iter().map(|anchor| anchor.value).collect(),
+            own: words.iter().map(|word| word.text.to_owned()).collect(),
+            is_long: passage.clauses().nth(1).is_some(),
+            softens: tone.has(Mark::Soften) || tone.has(Mark::Should),
+            excepts: tone.has(Mark::Except) || tone.has(Mark::Condition) || without,
+            is_absolute: words.iter().any(|word| language::is_absolute(word.text)),
+            is_negative,
+        }
+    }
+}
+
+/// The content words of a declared text, by their concepts, each once. Where there are few, words that say little count too.
+fn contents(words: &[Word<'_>], anchors: &[Anchor]) -> Vec<String> {
+    let mut contents: Vec<String> = Vec::new();
+    let mut light: Vec<String> = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let in_anchor = anchors.iter().any(|anchor| anchor.tokens.contains(&at));
+        let says_how = word.is_stop_word() || word.is_polarity() || word.is_exception();
+        if in_anchor || says_how || language::is_manner(word.text) || language::is_absolute(word.text) {
+            continue;
+        }
+        let concept = language::concept(word.text).into_owned();
+        let list = if language::is_light(word.text) || word.is_hedge() {
+            &mut light
+        } else {
+            &mut contents
+        };
+        if !list.contains(&concept) {
+            list.push(concept);
+        }
+    }
+    if contents.len() + anchors.len() < 2 {
+        contents.extend(light);
+    }
+    contents.truncate(CONTENTS_MAX);
+    contents
+}
+
+impl Restatements {
+    pub(crate) fn new<'d>(declared: impl Iterator<Item = (ConstraintKind, &'d str)>) -> Self {
+        let declared: Vec<Declared> = declared
+            .map(|(kind, text)| Declared::new(kind, text))
+            .collect();
+        let mut by_concept: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+        for (constraint, one) in declared.iter().enumerate() {
+            for (content, concept) in one.contents.iter().enumerate() {
+                by_concept
+                    .entry(concept.clone())
+                    .or_default()
+                    .push((constraint, content));
+            }
+        }
+        Self {
+            declared,
+            by_concept,
+        }
+    }
+
+    /// The fullest restatement of each constraint that a text restates, by constraint. A sentence that states another constraint
+    /// is no alteration of this one: `stated` holds those that stand in the text, with where.
+    pub(crate) fn find(
+        &self,
+        passage: &Passage<'_>,
+        stated: &[(usize, Range<usize>)],
+    ) -> Vec<Restated> {
+        let hits = self.hits(passage);
+        if hits.is_empty() {
+            return Vec::new();
+        }
+        let reading = Reading {
+            passage,
+            marks: language::marks(passage.words()),
+            anchors: anchor::anchors(passage),
+        };
+        let mut best: HashMap<usize, Restated> = HashMap::new();
+        let mut consider = |within: &Range<usize>, sentence: bool| {
+            let from = hits.partition_point(|hit| hit.token < within.start);
+            let to = hits.partition_point(|hit| hit.token < within.end);
+            let mut here = hits[from..to].to_vec();
+            effort::spend(here.len());
+            here.sort_unstable();
+            for group in here.chunk_by(|a, b| a.constraint == b.constraint) {
+                let declared = &self.declared[group[0].constraint];
+                if declared.is_long != sentence || group.len() * 2 < declared.contents.len() {
+                    continue;
+                }
+                if let Some(found) = reading.compare(declared, group, within)
+                    && !(found.altered.is_some() && says_another(&found, stated))
+                {
+                    keep(&mut best, found);
+                }
+            }
+        };
+        let mut sentence = 0..0;
+        for (clause, continues) in passage.clauses() {
+            for piece in pieces(&clause) {
+                consider(&piece, false);
+            }
+            if continues && clause.end - sentence.start <= CLAUSE_TOKENS_MAX {
+                sentence.end = clause.end;
+                continue;
+            }
+            pieces(&sentence).for_each(|piece| consider(&piece, true));
+            sentence = clause;
+        }
+        pieces(&sentence).for_each(|piece| consider(&piece, true));
+        let mut found: Vec<Restated> = best.into_values().collect();
+        found.sort_by_key(|restated| restated.constraint);
+        found
+    }
+
+    /// Every content word of every constraint, by token.
+    fn hits(&self, passage: &Passage<'_>) -> Vec<Hit> {
+        let words = passage.words();
+        effort::spend(words.len());
+        let mut hits = Vec::new();
+        if self.by_concept.is_empty() {
+            return hits;
+        }
+        for (token, word) in words.iter().enumerate() {
+            let concept = language::concept(word.text);
+            let places = self.by_concept.get(concept.as_ref());
+            hits.extend(places.into_iter().flatten().map(|(constraint, content)| Hit {
+                constraint: *constraint,
+                token,
+                content: *content,
+            }));
+        }
+        hits
+    }
+}
+
+/// A clause as it is compared: whole, or where it is very long in pieces.
+fn pieces(clause: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+    let end = clause.end;
+    clause
+        .clone()
+        .step_by(CLAUSE_TOKENS_MAX)
+        .map(move |start| start..(start + CLAUSE_TOKENS_MAX).min(end))
+}
+
+/// Whether most of what was found belongs to another constraint that stands there itself.
+fn says_another(found: &Restated, stated: &[(usize, Range<usize>)]) -> bool {
+    stated.iter().any(|(constraint, run)| {
+        let shared = run.end.min(found.run.end).saturating_sub(run.start.max(found.run.start));
+        *constraint != found.constraint && shared * 2 > found.run.len()
+    })
+}
+
+/// The fullest place decides; of two that are equally full, the one that differs.
+fn keep(best: &mut HashMap<usize, Restated>, found: Restated) {
+    let rank = |one: &Restated| (one.fullness, one.altered.is_some());
+    match best.get(&found.constraint) {
+        Some(known) if rank(known) >= rank(&found) => {}
+        _ => {
+            best.insert(found.constraint, found);
+        }
+    }
+}
+
+impl Reading<'_, '_> {
+    fn compare(&self, declared: &Declared, hits: &[Hit], within: &Range<usize>) -> Option<Restated> {
+        let window = closest(hits, declared.contents.len())?;
+        let run = window.first()?.token..window.last()?.token + 1;
+        let found: u64 = window.iter().fold(0, |found, hit| found | 1 << hit.content);
+        let region = run.start.saturating_sub(MARGIN_TOKENS).max(within.start)
+            ..(run.end + MARGIN_TOKENS).min(within.end);
+        effort::spend(region.len());
+        let opener = self.passage.opening_stance(run.start);
+        if opener == Stance::Unclear {
+            return None;
+        }
+        let compared = difference::Compared {
+            declared,
+            reading: self,
+            tone: Tone::of(&self.marks, &region, opener),
+            values: self.values(declared, &region),
+            found: found.count_ones() as usize,
+            lead: found & 1 == 1,
+            hits: window,
+            is_order: run.start <= self.passage.clause(run.start).start + 1,
+        };
+        let (altered, fullness) = compared.verdict()?;
+        let constraint = window[0].constraint;
+        Some(Restated {
+            constraint,
+            is_whole: fullness >= declared.contents.len() + declared.anchors.len(),
+            run,
+            within: within.clone(),
+            altered,
+            fullness,
+        })
+    }
+
+    /// Which of the declared values stand in a region, and what stands in the place of one that does not.
+    fn values(&self, declared: &Declared, region: &Range<usize>) -> difference::Values {
+        let from = self.anchors.partition_point(|anchor| anchor.tokens.start < region.start);
+        let to = self.anchors.partition_point(|anchor| anchor.tokens.start < region.end);
+        let here = || self.anchors[from..to.max(from)].iter().map(|anchor| &anchor.value);
+        let stands = |value: &Value| match value {
+            Value::Code(code) => anchor::code_stands(self.passage, code, region.clone()),
+            _ => here().any(|other| value.equals(other)),
+        };
+        let missing: Vec<usize> = (0..declared.anchors.len())
+            .filter(|at| !stands(&declared.anchors[*at]))
+            .collect();
+        let is_own = |other: &Value| declared.anchors.iter().any(|own| own.equals(other));
+        let instead = missing.iter().find_map(|at| {
+            let own = &declared.anchors[*at];
+            let place = self.anchors[from..to.max(from)]
+                .iter()
+                .find(|anchor| own.is_like(&anchor.value) && !is_own(&anchor.value))?;
+            Some((*at, place.tokens.clone()))
+        });
+        difference::Values { missing, instead }
+    }
+}
+
+/// The shortest run of hits that holds the most content words.
+fn closest(hits: &[Hit], contents: usize) -> Option<&[Hit]> {
+    let limit = SLACK_TOKENS + TOKENS_PER_WORD * contents;
+    let mut counts = vec![0_usize; contents];
+    let (mut start, mut distinct) = (0, 0);
+    let mut best: Option<(usize, usize, Range<usize>)> = None;
+    for (end, hit) in hits.iter().enumerate() {
+        effort::spend(1);
+        counts[hit.content] += 1;
+        distinct += usize::from(counts[hit.content] == 1);
+        while counts[hits[start].content] > 1 || hit.token - hits[start].token > limit {
+            let left = &mut counts[hits[start].content];
+            *left -= 1;
+            distinct -= usize::from(*left == 0);
+            start += 1;
+        }
+        let length = hit.token - hits[start].token;
+        if best
+            .as_ref()
+            .is_none_or(|(most, shortest, _)| distinct > *most || distinct == *most && length < *shortest)
+        {
+            best = Some((distinct, length, start..end + 1));
+        }
+    }
+    best.map(|(_, _, run)| &hits[run])
+}
