@@ -153,7 +153,7 @@ fn code(passage: &Passage<'_>, group: Range<usize>) -> Option<Anchor> {
         || before.ends_with('.') && (before.len() == 1 || before[..before.len() - 1].ends_with(char::is_whitespace));
     let closed = after.starts_with('/');
     let is_code = if group.len() == 1 {
-        has_digit && !language::is_number(token(group.start)) || opened && !before.ends_with('/') || opened_path(before) || closed
+        has_digit || opened && !before.ends_with('/') || opened_path(before) || closed
     } else {
         let slashes = gaps().map(|gap| gap.matches('/').count()).sum::<usize>();
         let dotted = || {

@@ -255,7 +255,7 @@ pub fn judge<'t>(
 pub fn kind_of(constraint: &str) -> ConstraintKind {
     let folded = Folded::new(constraint, Escapes::Plain);
     let passage = Passage::new(constraint, &folded);
-    let marks = language::marks(passage.words());
+    let marks = language::marks(&passage);
     let tone = Tone::of(&marks, &(0..passage.words().len()), Stance::Neutral);
     if tone.has(Mark::Forbid) {
         ConstraintKind::Prohibition

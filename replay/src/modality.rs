@@ -57,6 +57,7 @@ impl<'m> Tone<'m> {
             || self.has(Mark::Negate)
             || self.has(Mark::Exclusive)
             || self.has(Mark::Bound)
+            || self.has(Mark::Cap)
     }
 
     /// Whether the opener of its list permits it.
@@ -68,7 +69,7 @@ impl<'m> Tone<'m> {
     pub(crate) fn is_normative(&self) -> bool {
         self.forbids()
             || self.opener == Stance::Obliges
-            || [Mark::Negate, Mark::Exclusive, Mark::Demand, Mark::Should, Mark::Want]
+            || [Mark::Negate, Mark::Exclusive, Mark::Cap, Mark::Demand, Mark::Should, Mark::Want]
                 .iter()
                 .any(|mark| self.has(*mark))
     }
@@ -79,7 +80,7 @@ impl<'m> Tone<'m> {
         self.all(Mark::Permit).find(|permit| {
             !self.marks.iter().any(|other| match other.mark {
                 Mark::Negate | Mark::Forbid | Mark::Except => near(other, BEFORE_PERMISSION, permit.at),
-                Mark::Exclusive => {
+                Mark::Exclusive | Mark::Cap => {
                     near(other, BEFORE_PERMISSION, permit.at)
                         || other.at > permit.at && other.at <= permit.at + AFTER_PERMISSION
                 }

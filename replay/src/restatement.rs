@@ -46,9 +46,15 @@ enum Polarity {
     States,
 }
 
-/// A constraint's text, read for what a restatement must keep.
+/// A constraint's text or one clause of it, read for what a restatement must keep.
 #[derive(Debug)]
 struct Declared {
+    /// Position of the constraint.
+    constraint: usize,
+    /// One clause of a longer text: a change of it is a change of the whole, its survival is not.
+    is_clause: bool,
+    /// The values of the whole text.
+    family: Vec<Value>,
     polarity: Polarity,
     /// Its content words, by their concepts.
     contents: Vec<String>,
@@ -70,8 +76,9 @@ struct Declared {
 /// All constraints of a session, with the index over their content words.
 #[derive(Debug)]
 pub(crate) struct Restatements {
+    /// Each whole, and its clauses after it.
     declared: Vec<Declared>,
-    /// By concept: constraint and content word.
+    /// By concept: what was declared, by position in `declared`, and content word.
     by_concept: HashMap<String, Vec<(usize, usize)>>,
 }
 
@@ -95,7 +102,7 @@ pub(crate) struct Restated {
 /// A content word of a constraint in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Hit {
-    constraint: usize,
+    statement: usize,
     token: usize,
     content: usize,
 }
@@ -108,11 +115,35 @@ struct Reading<'p, 'a> {
 }
 
 impl Declared {
-    fn new(kind: ConstraintKind, text: &str) -> Self {
+    /// Reads a text, whole and clause by clause.
+    fn read(constraint: usize, kind: ConstraintKind, text: &str) -> Vec<Self> {
+        let folded = Folded::new(text, Escapes::Plain);
+        let passage = Passage::new(text, &folded);
+        let mut whole = Self::new(constraint, kind, text);
+        let parts = clauses(&passage);
+        whole.is_long = passage.clauses().nth(1).is_some();
+        let mut all = vec![whole];
+        let may_split = matches!(kind, ConstraintKind::Prohibition | ConstraintKind::Obligation);
+        for tokens in parts.into_iter().filter(|_| may_split) {
+            let Some(text) = passage.original(tokens) else {
+                continue;
+            };
+            let mut clause = Self::new(constraint, ConstraintKind::Obligation, text);
+            if clause.contents.len() + clause.anchors.len() > 1 {
+                clause.is_clause = true;
+                clause.family.clone_from(&all[0].anchors);
+                clause.is_absolute = all[0].is_absolute;
+                all.push(clause);
+            }
+        }
+        all
+    }
+
+    fn new(constraint: usize, kind: ConstraintKind, text: &str) -> Self {
         let folded = Folded::new(text, Escapes::Plain);
         let passage = Passage::new(text, &folded);
         let words = passage.words();
-        let marks = language::marks(words);
+        let marks = language::marks(&passage);
         let tone = Tone::of(&marks, &(0..words.len()), Stance::Neutral);
         let anchors = anchor::anchors(&passage);
         let contents = contents(words, &anchors);
@@ -128,18 +159,41 @@ impl Declared {
             ConstraintKind::Obligation => Polarity::Demands,
         };
         let without = words.iter().any(|word| word.text == "without");
+        let anchors: Vec<Value> = anchors.into_iter().map(|anchor| anchor.value).collect();
         Self {
+            constraint,
+            is_clause: false,
+            family: anchors.clone(),
             polarity,
             contents,
-            anchors: anchors.into_iter().map(|anchor| anchor.value).collect(),
+            anchors,
             own: words.iter().map(|word| word.text.to_owned()).collect(),
-            is_long: passage.clauses().nth(1).is_some(),
+            is_long: false,
             softens: tone.has(Mark::Soften) || tone.has(Mark::Should),
             excepts: tone.has(Mark::Except) || tone.has(Mark::Condition) || without,
             is_absolute: words.iter().any(|word| language::is_absolute(word.text)),
             is_negative,
         }
     }
+}
+
+/// The clauses of a declared text, if there are several: those of its sentences, and what a comma sets against the rest
+/// ("…, never from …").
+fn clauses(passage: &Passage<'_>) -> Vec<Range<usize>> {
+    let words = passage.words();
+    let mut clauses: Vec<Range<usize>> = Vec::new();
+    for (clause, _) in passage.clauses() {
+        let mut start = clause.start;
+        for at in clause.start + 1..clause.end {
+            let set_against = matches!(words[at].text, "never" | "not" | "which" | "no" | "don't" | "do");
+            if set_against && passage.gap(at).contains(',') {
+                clauses.push(start..at);
+                start = at;
+            }
+        }
+        clauses.push(start..clause.end);
+    }
+    if clauses.len() > 1 { clauses } else { Vec::new() }
 }
 
 /// The content words of a declared text, by their concepts, each once. Where there are few, words that say little count too.
@@ -171,16 +225,17 @@ fn contents(words: &[Word<'_>], anchors: &[Anchor]) -> Vec<String> {
 
 impl Restatements {
     pub(crate) fn new<'d>(declared: impl Iterator<Item = (ConstraintKind, &'d str)>) -> Self {
-        let declared: Vec<Declared> = declared
-            .map(|(kind, text)| Declared::new(kind, text))
+        let declared: Vec<Declared> = (0..)
+            .zip(declared)
+            .flat_map(|(constraint, (kind, text))| Declared::read(constraint, kind, text))
             .collect();
         let mut by_concept: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
-        for (constraint, one) in declared.iter().enumerate() {
+        for (statement, one) in declared.iter().enumerate() {
             for (content, concept) in one.contents.iter().enumerate() {
                 by_concept
                     .entry(concept.clone())
                     .or_default()
-                    .push((constraint, content));
+                    .push((statement, content));
             }
         }
         Self {
@@ -200,43 +255,35 @@ impl Restatements {
         if hits.is_empty() {
             return Vec::new();
         }
-        let reading = Reading {
-            passage,
-            marks: language::marks(passage.words()),
-            anchors: anchor::anchors(passage),
-        };
+        let reading = Reading::new(passage);
         let mut best: HashMap<usize, Restated> = HashMap::new();
-        let mut consider = |within: &Range<usize>, sentence: bool| {
+        let mut consider = |within: Range<usize>, sentence: &Range<usize>, is_sentence: bool| {
             let from = hits.partition_point(|hit| hit.token < within.start);
             let to = hits.partition_point(|hit| hit.token < within.end);
             let mut here = hits[from..to].to_vec();
             effort::spend(here.len());
             here.sort_unstable();
-            for group in here.chunk_by(|a, b| a.constraint == b.constraint) {
-                let declared = &self.declared[group[0].constraint];
-                if declared.is_long != sentence || group.len() * 2 < declared.contents.len() {
+            for group in here.chunk_by(|a, b| a.statement == b.statement) {
+                let declared = &self.declared[group[0].statement];
+                let (contents, anchors) = (declared.contents.len(), declared.anchors.len());
+                if declared.is_long != is_sentence || group.len() * 2 + anchors < contents {
                     continue;
                 }
-                if let Some(found) = reading.compare(declared, group, within)
-                    && !(found.altered.is_some() && says_another(&found, stated))
+                if let Some(found) = reading.compare(declared, group, &within, sentence)
+                    && (found.altered.is_none() || !says_another(&found, stated))
                 {
                     keep(&mut best, found);
                 }
             }
         };
-        let mut sentence = 0..0;
-        for (clause, continues) in passage.clauses() {
-            for piece in pieces(&clause) {
-                consider(&piece, false);
+        let mut clauses: Vec<(Range<usize>, bool)> = passage.clauses().collect();
+        for sentence in clauses.chunk_by_mut(|_, (_, continues)| *continues) {
+            let whole = sentence[0].0.start..sentence[sentence.len() - 1].0.end;
+            for (clause, _) in sentence.iter() {
+                pieces(clause).for_each(|piece| consider(piece, &whole, false));
             }
-            if continues && clause.end - sentence.start <= CLAUSE_TOKENS_MAX {
-                sentence.end = clause.end;
-                continue;
-            }
-            pieces(&sentence).for_each(|piece| consider(&piece, true));
-            sentence = clause;
+            pieces(&whole).for_each(|piece| consider(piece, &whole, true));
         }
-        pieces(&sentence).for_each(|piece| consider(&piece, true));
         let mut found: Vec<Restated> = best.into_values().collect();
         found.sort_by_key(|restated| restated.constraint);
         found
@@ -253,14 +300,20 @@ impl Restatements {
         for (token, word) in words.iter().enumerate() {
             let concept = language::concept(word.text);
             let places = self.by_concept.get(concept.as_ref());
-            hits.extend(places.into_iter().flatten().map(|(constraint, content)| Hit {
-                constraint: *constraint,
+            hits.extend(places.into_iter().flatten().map(|(statement, content)| Hit {
+                statement: *statement,
                 token,
                 content: *content,
             }));
         }
         hits
     }
+}
+
+/// Where the values of a clause may stand: in its sentence, as long as that is not much longer.
+fn around(clause: &Range<usize>, sentence: &Range<usize>) -> Range<usize> {
+    let low = clause.start.saturating_sub(CLAUSE_TOKENS_MAX / 2);
+    sentence.start.max(low)..sentence.end.min(clause.end + CLAUSE_TOKENS_MAX / 2)
 }
 
 /// A clause as it is compared: whole, or where it is very long in pieces.
@@ -291,8 +344,30 @@ fn keep(best: &mut HashMap<usize, Restated>, found: Restated) {
     }
 }
 
-impl Reading<'_, '_> {
-    fn compare(&self, declared: &Declared, hits: &[Hit], within: &Range<usize>) -> Option<Restated> {
+impl<'p, 'a> Reading<'p, 'a> {
+    fn new(passage: &'p Passage<'a>) -> Self {
+        let anchors = anchor::anchors(passage);
+        let mut marks = language::marks(passage);
+        // The month of May permits nothing.
+        marks.retain(|marked| {
+            let after = anchors.partition_point(|anchor| anchor.tokens.start <= marked.at);
+            let before = after.checked_sub(1).and_then(|at| anchors.get(at));
+            before.is_none_or(|anchor| !anchor.tokens.contains(&marked.at))
+        });
+        Self {
+            passage,
+            marks,
+            anchors,
+        }
+    }
+
+    fn compare(
+        &self,
+        declared: &Declared,
+        hits: &[Hit],
+        within: &Range<usize>,
+        sentence: &Range<usize>,
+    ) -> Option<Restated> {
         let window = closest(hits, declared.contents.len())?;
         let run = window.first()?.token..window.last()?.token + 1;
         let found: u64 = window.iter().fold(0, |found, hit| found | 1 << hit.content);
@@ -307,16 +382,19 @@ impl Reading<'_, '_> {
             declared,
             reading: self,
             tone: Tone::of(&self.marks, &region, opener),
-            values: self.values(declared, &region),
+            values: self.values(declared, &around(within, sentence)),
             found: found.count_ones() as usize,
             lead: found & 1 == 1,
             hits: window,
             is_order: run.start <= self.passage.clause(run.start).start + 1,
+            region,
         };
         let (altered, fullness) = compared.verdict()?;
-        let constraint = window[0].constraint;
+        if declared.is_clause && altered.is_none() {
+            return None;
+        }
         Some(Restated {
-            constraint,
+            constraint: declared.constraint,
             is_whole: fullness >= declared.contents.len() + declared.anchors.len(),
             run,
             within: within.clone(),
@@ -337,7 +415,7 @@ impl Reading<'_, '_> {
         let missing: Vec<usize> = (0..declared.anchors.len())
             .filter(|at| !stands(&declared.anchors[*at]))
             .collect();
-        let is_own = |other: &Value| declared.anchors.iter().any(|own| own.equals(other));
+        let is_own = |other: &Value| declared.family.iter().any(|own| own.equals(other));
         let instead = missing.iter().find_map(|at| {
             let own = &declared.anchors[*at];
             let place = self.anchors[from..to.max(from)]

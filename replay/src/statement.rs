@@ -155,6 +155,7 @@ impl Statement {
             if first.stands_at(stems, at)
                 && let Some(run) = self.in_order(passage, stems, at, &self.terms)
                 && self.same_form(passage, at)
+                && !narrowed(passage, &run)
                 && self.says(passage, &run)
                 && !cuts_number(passage, &run)
             {
@@ -372,6 +373,15 @@ impl Statement {
         };
         words.iter().enumerate().any(softens) || language::releases(words)
     }
+}
+
+/// Whether the word before a run makes it speak of less: "large claims need a receipt".
+fn narrowed(passage: &Passage<'_>, run: &Range<usize>) -> bool {
+    let words = passage.words();
+    let before = run.start.checked_sub(1).and_then(|at| words.get(at));
+    before.is_some_and(|word| language::is_narrow(word.text))
+        && !passage.begins_clause(run.start)
+        && words.get(run.start).is_some_and(|word| !word.is_polarity())
 }
 
 /// Whether a run begins or ends inside a number: "100" is not in "100 000", "100 million" or "100 percent".

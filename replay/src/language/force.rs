@@ -20,10 +20,13 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
     ),
     (
         Mark::Bound,
-        "without, instead of, rather than, as opposed to, excluding, free of, over, exceed, exceeds, more than, at \
-         most, up to, no more than, less than, below, under, within, at least, stay inside, stays inside, inside, \
+        "without, instead of, rather than, as opposed to, excluding, free of, over, exceed, exceeds, more than, \
          limited, capped, cap, limit, exclude, excluded, excludes, untouched, left alone, left out, kept out, stay \
-         out, outside, leave alone",
+         out, outside, leave alone, at least, nothing above, nothing below",
+    ),
+    (
+        Mark::Cap,
+        "at most, up to, no more than, not more than, less than, fewer than, a maximum of, no later than",
     ),
     (
         Mark::Exclusive,
@@ -62,14 +65,22 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          and, by all means, acceptable to, is safe to, are safe to, at liberty, no longer off limits, has been \
          approved, has been authorized, has been authorised, has been cleared, has been granted, has been enabled, \
          have been approved, have been authorized, have been authorised, have been cleared, have been granted, \
-         have been enabled",
+         have been enabled, no limit on, no cap on, no restriction on, feel free, are free to, is free to, as much \
+         as, as many as, whenever needed, any time, anytime, at any time, as usual, freely",
     ),
     (
         Mark::Release,
         "no longer, not prohibited, not forbidden, no longer prohibited, no longer forbidden, anymore, any more, \
          lifted, withdrawn, revoked, rescinded, waived, superseded, obsolete, overridden, suspended, dropped, was \
          removed, been removed, were removed, relaxed, does not apply, doesn't apply, not apply, be waived, be \
-         dropped, not only, not just, not limited to, not restricted to, as is",
+         dropped, not only, not just, not limited to, not restricted to, as is, has been lifted, has been removed, \
+         has been dropped, has been withdrawn, has been revoked, has been waived, has been suspended, has been \
+         relaxed, has been cancelled, has been canceled, has been retired, has been overridden, has been \
+         superseded, have been lifted, have been removed, have been dropped, have been withdrawn, have been \
+         revoked, have been waived, have been suspended, have been relaxed, have been cancelled, have been \
+         canceled, have been retired, have been overridden, have been superseded, has no limit, uncapped, not \
+         limited, not capped, not bound, not restricted, not subject to, not enforced, off the table, does not \
+         hold, not frozen, was lifted, is lifted",
     ),
     (
         Mark::Spare,
@@ -78,7 +89,10 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          mandatory, not necessary, isn't necessary, unnecessary, optional, be skipped, may skip, can skip, skip, \
          be ignored, ignore, disregard, bypass, be bypassed, be omitted, stop, cease, not matter, doesn't matter, \
          regardless of, even without, exempt, no longer have to, no longer need, no longer needs, no longer \
-         required, no longer necessary, not be needed, not be required, without having to, without needing to",
+         required, no longer necessary, not be needed, not be required, without having to, without needing to, do \
+         not have to, do not need, do not require, do not matter, does not have to, does not need, does not \
+         require, does not matter, did not have to, did not need, did not require, did not matter, do not need to, \
+         no need for, without needing, without waiting for",
     ),
     (
         Mark::Past,
@@ -98,19 +112,15 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          minimise, reduce, limit how, how often, keep an eye, unnecessarily, needlessly, carelessly, casually, \
          lightly, excessively, gratuitously, too much, too many, too often, without good reason, without a good \
          reason, without reason, at discretion, discretion, reluctant, hesitate, think twice, not ideal, \
-         guideline, time permitting, time allows, might, if possible, where possible, when possible, whenever \
-         possible, wherever possible, as possible, as far as possible, as much as possible, if practical, where \
-         practical, when practical, whenever practical, wherever practical, as practical, as far as practical, as \
-         much as practical, if practicable, where practicable, when practicable, whenever practicable, wherever \
-         practicable, as practicable, as far as practicable, as much as practicable, if feasible, where feasible, \
-         when feasible, whenever feasible, wherever feasible, as feasible, as far as feasible, as much as \
-         feasible, if convenient, where convenient, when convenient, whenever convenient, wherever convenient, as \
-         convenient, as far as convenient, as much as convenient, if appropriate, where appropriate, when \
-         appropriate, whenever appropriate, wherever appropriate, as appropriate, as far as appropriate, as much \
-         as appropriate, if reasonable, where reasonable, when reasonable, whenever reasonable, wherever \
-         reasonable, as reasonable, as far as reasonable, as much as reasonable, if needed, where needed, when \
-         needed, whenever needed, wherever needed, as needed, as far as needed, as much as needed, to the extent \
-         possible, as best, best efforts, if time",
+         guideline, time permitting, time allows, might, to the extent possible, as best, best efforts, if time, \
+         soft, soft target, soft limit, soft cap, soft budget, is soft, with care, with caution, take care, great \
+         care, extra care, when you can, if you can, where you can, when it can, is best, are best, best not to, \
+         best left, is helpful, are helpful, is useful, is nice, is wise, wise to, makes sense, is ideal, is good, \
+         sensible to, in principle, on the whole, for the most part, more often than not, now and then, from time \
+         to time, if time permits, time permits, sparing, cut down, keep to a minimum, to a minimum, where it \
+         makes sense, think carefully, carefully consider, judgment, judgement, common sense, easy on, try not to, \
+         tries to, attempts to, would be, it would be, would rather, would prefer, a good idea, worth, in \
+         moderation, loose, informally, recommendation, suggestion, preference is",
     ),
     (
         Mark::Except,
@@ -119,7 +129,7 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
     ),
     (
         Mark::Condition,
-        "until, before, after, once, provided, if, when, prior to",
+        "until, before, after, once, provided, if, when, prior to, as long as, so long as, in case",
     ),
     (
         Mark::Narrow,
@@ -128,6 +138,24 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          risk, high value, several, few",
     ),
 ];
+
+/// What softens where one of [`CONDITIONAL`] stands before it: "if possible", "where it is feasible".
+pub(super) const WORTH: &[&str] = &[
+    "possible", "practical", "practicable", "feasible", "convenient", "appropriate", "reasonable", "needed", "relevant", "useful", "helpful", "necessary", "applicable", "sensible", "advisable", "prudent",
+];
+
+/// What stands before one of [`WORTH`].
+pub(super) const CONDITIONAL: &[&str] = &[
+    "if", "where", "when", "whenever", "wherever", "as", "as far as", "as much as", "if it is", "when it is", "where it is", "if it seems", "unless",
+];
+
+/// What makes a rough figure of the value after it.
+pub(super) const ROUGH: &[&str] = &[
+    "about", "approximately", "around", "circa", "near", "roughly",
+];
+
+/// What speaks of all there is.
+pub(super) const UNIVERSAL: &[&str] = &["all", "always", "any", "each", "every", "no", "whole"];
 
 /// What makes a demand of the strongest kind, below which "should" is weaker. A bare order, or "do not", is no stronger than its
 /// report in "should".
@@ -138,6 +166,7 @@ pub(super) const ABSOLUTE: &[&str] = &[
 
 /// Verbs and nouns that carry next to nothing by themselves: they are content only where a text has little else.
 pub(super) const LIGHT: &[&str] = &[
+    "utc", "gmt", "cet", "cest", "est", "edt", "pst", "pdt", "bst",
     "actually", "agent", "assistant", "come", "do", "does", "doing", "did", "even", "every", "find", "get", "give", "go",
     "have", "has", "just", "keep", "kind", "know", "let", "like", "make", "note", "now", "one", "ones", "own", "pick",
     "put", "remember", "see", "sure", "take", "thing", "things", "think", "time", "use", "used", "using", "way", "when",

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::Word;
-use super::force::{ABSOLUTE, LIGHT, MARKS};
+use super::force::{ABSOLUTE, CONDITIONAL, LIGHT, MARKS, ROUGH, UNIVERSAL, WORTH};
+use super::is_number;
+use crate::passage::Passage;
 
 /// What a run of words does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,6 +16,8 @@ pub(crate) enum Mark {
     Negate,
     /// Sets a bound, or one thing against another.
     Bound,
+    /// Sets an upper bound.
+    Cap,
     /// Allows one thing alone.
     Exclusive,
     /// Demands.
@@ -62,48 +65,84 @@ static RUNS: LazyLock<HashMap<&'static str, Vec<(Vec<&'static str>, Mark)>>> =
                 }
             }
         }
+        for phrase in CONDITIONAL {
+            let mut words = phrase.split_whitespace();
+            if let Some(first) = words.next() {
+                let start: Vec<&str> = words.collect();
+                let softened = |worth: &&'static str| {
+                    let rest = start.iter().copied().chain([*worth]).collect();
+                    (rest, Mark::Soften)
+                };
+                runs.entry(first)
+                    .or_default()
+                    .extend(WORTH.iter().map(softened));
+            }
+        }
         for runs in runs.values_mut() {
             runs.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
         }
         runs
     });
 
-/// Every mark of a text, in order; none overlaps another.
-pub(crate) fn marks(words: &[Word<'_>]) -> Vec<Marked> {
+/// Every mark of a text, in order; none overlaps another. A run of words is one only where nothing but space divides them.
+pub(crate) fn marks(passage: &Passage<'_>) -> Vec<Marked> {
+    let words = passage.words();
     let mut marks = Vec::new();
     let mut at = 0;
     while let Some(word) = words.get(at) {
+        let spaced = |length: usize| (at + 1..at + length).all(|at| passage.is_spaced(at));
         let run = RUNS.get(word.text).and_then(|runs| {
             let fits = |(rest, _): &&(Vec<&str>, Mark)| {
                 words
                     .get(at + 1..at + 1 + rest.len())
                     .is_some_and(|next| next.iter().zip(rest).all(|(word, own)| word.text == *own))
+                    && spaced(rest.len() + 1)
             };
             runs.iter()
                 .find(fits)
                 .map(|(rest, mark)| (rest.len() + 1, *mark))
         });
         let forbids = usize::from(word.prohibits);
-        let (length, mark) = match run {
-            Some((length, mark)) if length >= forbids => (length, mark),
-            _ if forbids > 0 => (forbids, Mark::Forbid),
-            _ => {
-                at += 1;
-                continue;
+        let next = words.get(at + 1);
+        let found = match run {
+            Some((length, mark)) if length >= forbids => Some((length, mark)),
+            _ if forbids > 0 => Some((forbids, Mark::Forbid)),
+            _ if BEFORE_NUMBER.contains(&word.text) && next.is_some_and(|next| is_number(next.text)) => {
+                Some((1, Mark::Cap))
             }
+            _ => None,
         };
-        let turned = mark == Mark::Forbid && words.get(at + length).is_some_and(Word::is_reversal);
-        if turned {
-            // "Do not forget to" demands.
-            let (length, mark) = (length + 1, Mark::Demand);
-            marks.push(Marked { at, length, mark });
-            at += length;
+        let Some((mut length, mut mark)) = found else {
+            at += 1;
             continue;
+        };
+        if mark == Mark::Forbid && words.get(at + length).is_some_and(|word| word.is_reversal()) {
+            // "Do not forget to" demands.
+            (length, mark) = (length + 1, Mark::Demand);
         }
         marks.push(Marked { at, length, mark });
         at += length;
     }
     marks
+}
+
+/// Before a number these set a bound; elsewhere they say where something is.
+const BEFORE_NUMBER: &[&str] = &["below", "inside", "under", "within"];
+
+/// Whether a word makes a rough figure of the value after it.
+pub(crate) fn is_rough(word: &str) -> bool {
+    ROUGH.contains(&word)
+}
+
+/// Whether a word speaks of all there is.
+pub(crate) fn is_universal(word: &str) -> bool {
+    UNIVERSAL.contains(&word)
+}
+
+/// Whether a word by itself narrows what the word after it names.
+pub(crate) fn is_narrow(word: &str) -> bool {
+    let runs = RUNS.get(word);
+    runs.is_some_and(|runs| runs.iter().any(|(rest, mark)| rest.is_empty() && *mark == Mark::Narrow))
 }
 
 /// Whether a word makes a demand of the strongest kind.
@@ -119,11 +158,12 @@ pub(crate) fn is_light(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::words;
+    use crate::folding::{Escapes, Folded};
 
     fn marked(text: &str) -> Vec<Mark> {
-        let words = words(text.split(' '));
-        marks(&words).iter().map(|marked| marked.mark).collect()
+        let folded = Folded::new(text, Escapes::Plain);
+        let passage = Passage::new(text, &folded);
+        marks(&passage).iter().map(|marked| marked.mark).collect()
     }
 
     #[test]
@@ -138,6 +178,11 @@ mod tests {
             ("try to avoid it unless asked", &[Mark::Soften, Mark::Soften, Mark::Except]),
             ("the user prefers tea", &[Mark::Want]),
             ("tea is preferred", &[Mark::Soften]),
+            ("what you need, not only this", &[Mark::Release]),
+            ("do not hesitate to ask", &[Mark::Demand]),
+            ("under 5 MB", &[Mark::Cap]),
+            ("under vendor/", &[]),
+            ("when it is convenient", &[Mark::Soften]),
             ("tea", &[]),
         ];
         for (text, expected) in cases {

@@ -46,6 +46,9 @@ fn root(word: &str) -> Cow<'_, str> {
     if !stem.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Cow::Borrowed(stem);
     }
+    // "deploy" keeps its last letter, as "deployment" does.
+    let voiced = stem.ends_with(['a', 'e', 'o', 'u']) && word[stem.len()..].starts_with('y');
+    let stem = &word[..stem.len() + usize::from(voiced)];
     let plain = underived(word, stem);
     if let Some(start) = plain.strip_suffix("is")
         && start.len() > ROOT_LETTERS_MIN

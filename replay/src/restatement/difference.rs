@@ -5,11 +5,13 @@ use std::ops::Range;
 use super::{Declared, Hit, Polarity, Reading};
 use crate::analysis::AlterationKind;
 use crate::anchor::Value;
-use crate::language::{Mark, Marked};
+use crate::language::{self, Mark, Marked};
 use crate::modality::{Tone, words_of};
 
 /// How far before "be skipped" a negation makes it the contrary, in tokens.
 const BEFORE_SPARING: usize = 4;
+/// What opens a condition that narrows a limit or a demand.
+const CONDITIONS: &[&str] = &["as", "if", "in", "provided", "so"];
 /// How far before a content word what narrows it stands.
 const BEFORE_CONTENT: usize = 2;
 
@@ -31,9 +33,16 @@ pub(super) struct Compared<'c, 'p, 'a> {
     pub(super) found: usize,
     /// The first of them was.
     pub(super) lead: bool,
+    /// The clause.
+    pub(super) region: Range<usize>,
     pub(super) hits: &'c [Hit],
     /// The words begin their clause, as an order does.
     pub(super) is_order: bool,
+}
+
+/// Content words and values of a constraint.
+fn all_of(declared: &Declared) -> usize {
+    declared.contents.len() + declared.anchors.len()
 }
 
 type Verdict = (Option<(AlterationKind, String)>, usize);
@@ -80,16 +89,23 @@ impl Compared<'_, '_, '_> {
                 if !tone.forbids() && let Some(permit) = open() {
                     return Some(self.told("what is forbidden is allowed", &permit));
                 }
-                let demand = tone.first(Mark::Demand).or_else(|| tone.first(Mark::Should))?;
-                let turned = polarity == Forbids && self.lead && !tone.restricts() && !tone.has(Mark::Soften);
-                turned.then(|| self.told("what is forbidden is demanded", &demand))
+                if polarity != Forbids || !self.lead || tone.restricts() || tone.has(Mark::Soften) {
+                    return None;
+                }
+                let demand = tone.first(Mark::Demand).or_else(|| tone.first(Mark::Should));
+                let ordered = self.is_order && !is_part && all_of(self.declared) > 2 && !tone.has(Mark::Past);
+                match demand {
+                    Some(demand) => Some(self.told("what is forbidden is demanded", &demand)),
+                    None => ordered.then(|| "what is forbidden is ordered".to_owned()),
+                }
             }
             Demands => self.spared().or_else(|| {
                 let conditional = [Mark::Exclusive, Mark::Except, Mark::Condition, Mark::Bound]
                     .iter()
-                    .any(|mark| tone.has(*mark));
+                    .any(|mark| self.adds(*mark).is_some());
                 if let Some(forbid) = tone.first(Mark::Forbid)
                     && self.lead
+                    && self.found * 4 >= self.declared.contents.len() * 3
                     && !conditional
                     && !self.declared.is_negative
                 {
@@ -131,11 +147,15 @@ impl Compared<'_, '_, '_> {
             let other = passage.original(tokens.clone()).unwrap_or("");
             return Some(format!("another value stands in its place: {other}"));
         }
-        let values = |at: &&usize| !matches!(self.declared.anchors[**at], Value::Name(_));
-        let missing = self.values.missing.iter().filter(values).count();
-        let all = self.declared.anchors.iter().filter(|value| !matches!(value, Value::Name(_)));
-        let all = all.count();
-        let gone = missing > 0 && (missing == all || complete);
+        let anchors = &self.declared.anchors;
+        let lost = |value: &Value| {
+            let like = |at: &usize| anchors[*at].is_like(value);
+            // A name that is left out is often told by a pronoun.
+            !matches!(value, Value::Name(_))
+                && anchors.iter().filter(|other| other.is_like(value)).count()
+                    == self.values.missing.iter().filter(|at| like(at)).count()
+        };
+        let gone = (complete || self.values.missing.len() == anchors.len()) && anchors.iter().any(lost);
         gone.then(|| "the value is left out".to_owned())
     }
 
@@ -158,9 +178,16 @@ impl Compared<'_, '_, '_> {
         if declared.is_absolute && !declared.softens && let Some(should) = tone.merely_should(words) {
             return Some(self.told("a strict demand is softened", &should));
         }
+        if let Some(rough) = self.rough() {
+            return Some(format!("its value is made a rough one: \u{201c}{rough}\u{201d}"));
+        }
         let only_unless = declared.polarity == Demands && tone.restricts();
-        if !declared.excepts && !only_unless && let Some(except) = tone.first(Mark::Except) {
-            return Some(self.told("an exception is added", &except));
+        if !declared.excepts && !only_unless {
+            let opens = |marked: &Marked| words.get(marked.at).is_some_and(|word| CONDITIONS.contains(&word.text));
+            let added = tone.first(Mark::Except).or_else(|| tone.all(Mark::Condition).find(opens));
+            if let Some(added) = added.filter(|_| !tone.has(Mark::Want)) {
+                return Some(self.told("an exception or a condition is added", &added));
+            }
         }
         if let Some(narrow) = tone.all(Mark::Narrow).find(|narrow| self.narrows(narrow)) {
             return Some(self.told("its scope is narrowed", &narrow));
@@ -168,8 +195,35 @@ impl Compared<'_, '_, '_> {
         if declared.polarity == Demands && let Some(permit) = tone.permission().filter(|_| !tone.has(Mark::Want)) {
             return Some(self.told("what is demanded is only allowed", &permit));
         }
-        let bare = declared.polarity == Restricts && is_whole && self.is_order && !tone.restricts();
+        let universal = words[self.region.clone()].iter().any(|word| language::is_universal(word.text));
+        let bare = declared.polarity == Restricts && is_whole && self.is_order && !tone.restricts() && !universal;
         (bare && !tone.has(Mark::Want)).then(|| "that it is the only one is left out".to_owned())
+    }
+
+    /// A mark with words that the declared text does not have.
+    fn adds(&self, mark: Mark) -> Option<Marked> {
+        let words = self.reading.passage.words();
+        self.tone.all(mark).find(|marked| {
+            let run = words.get(marked.at..marked.at + marked.length).unwrap_or(&[]);
+            !run.iter().all(|word| self.declared.own.contains(word.text))
+        })
+    }
+
+    /// The word that makes a rough figure of a declared value.
+    fn rough(&self) -> Option<&str> {
+        let words = self.reading.passage.words();
+        let values = self.reading.anchors.iter().filter(|anchor| {
+            matches!(anchor.value, Value::Quantity { .. } | Value::Time(_) | Value::Date { .. })
+                && self.region.contains(&anchor.tokens.start)
+                && self.declared.anchors.iter().any(|own| own.equals(&anchor.value))
+        });
+        let mut before = values.filter_map(|anchor| {
+            let at = anchor.tokens.start.checked_sub(1)?;
+            let word = words.get(at)?.text;
+            let close = word == "to" && at > 0 && words.get(at - 1).is_some_and(|word| word.text == "close");
+            (language::is_rough(word) || close).then_some(word)
+        });
+        before.find(|word| !self.declared.own.contains(*word))
     }
 
     /// Whether what narrows stands directly before one of the constraint's words, and is not its own.
@@ -189,7 +243,7 @@ impl Compared<'_, '_, '_> {
         match self.declared.polarity {
             _ if tone.is_report() && !is_most => false,
             Forbids => (tone.restricts() || avoids) && !tone.is_report(),
-            Restricts => tone.restricts() || tone.has(Mark::Want),
+            Restricts => tone.restricts() || tone.has(Mark::Want) || tone.has(Mark::Demand) || self.is_order && is_most,
             Both | Demands => tone.is_normative() || self.is_order || is_most,
             Permits => tone.has(Mark::Permit) || tone.has(Mark::Want) || tone.permits(),
             States => true,
