@@ -108,7 +108,9 @@ pub(crate) fn anchors(passage: &Passage<'_>) -> Vec<Anchor> {
     while at < folded.len() {
         let end = group_end(passage, at);
         let found = quantity::at(passage, at)
-            .filter(|anchor| anchor.tokens.end >= end || end - at > 1 && is_measure(passage, at, end))
+            .filter(|anchor| {
+                anchor.tokens.end >= end || end - at > 1 && is_measure(passage, at, end)
+            })
             .or_else(|| code(passage, at..end))
             .or_else(|| name(passage, at..end));
         at = match found {
@@ -150,7 +152,8 @@ fn code(passage: &Passage<'_>, group: Range<usize>) -> Option<Anchor> {
         && !before.ends_with("](")
         && !before.trim_end_matches('#').ends_with(['\n'])
         && !(before.ends_with('#') && group.start == 0)
-        || before.ends_with('.') && (before.len() == 1 || before[..before.len() - 1].ends_with(char::is_whitespace));
+        || before.ends_with('.')
+            && (before.len() == 1 || before[..before.len() - 1].ends_with(char::is_whitespace));
     let closed = after.starts_with('/');
     let is_code = if group.len() == 1 {
         has_digit || opened && !before.ends_with('/') || opened_path(before) || closed
@@ -175,7 +178,9 @@ fn code(passage: &Passage<'_>, group: Range<usize>) -> Option<Anchor> {
 /// `/etc` begins a path; `and/or` does not.
 fn opened_path(before: &str) -> bool {
     before.strip_suffix('/').is_some_and(|rest| {
-        rest.is_empty() || rest.ends_with(char::is_whitespace) || rest.ends_with(['`', '"', '\'', '(', '.', '~'])
+        rest.is_empty()
+            || rest.ends_with(char::is_whitespace)
+            || rest.ends_with(['`', '"', '\'', '(', '.', '~'])
     })
 }
 
@@ -210,10 +215,15 @@ pub(crate) fn code_stands(passage: &Passage<'_>, code: &str, within: Range<usize
     within.clone().any(|start| {
         let end = start + tokens.len();
         let same = end <= within.end
-            && tokens.iter().enumerate().all(|(index, token)| folded.token(start + index) == *token);
+            && tokens
+                .iter()
+                .enumerate()
+                .all(|(index, token)| folded.token(start + index) == *token);
         same && {
             let (before, after) = (passage.gap(start), passage.gap(end));
-            (start == 0 || !joins(before) || before.ends_with(['@', '/']) && !before.starts_with('/') && !is_inner(before))
+            (start == 0
+                || !joins(before)
+                || before.ends_with(['@', '/']) && !before.starts_with('/') && !is_inner(before))
                 && (end >= folded.len() || !joins(after))
         }
     })

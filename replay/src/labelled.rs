@@ -77,7 +77,9 @@ pub enum CaseError {
         expected: &'static str,
     },
     /// A label that is not known.
-    #[error("its label {0:?} is not one of preserved, paraphrased, weakened, mutated, contradicted, dropped")]
+    #[error(
+        "its label {0:?} is not one of preserved, paraphrased, weakened, mutated, contradicted, dropped"
+    )]
     UnknownLabel(String),
 }
 
@@ -169,16 +171,16 @@ impl Case {
             id: text(value, "case_id")?,
             label: Label::of_case(&text(value, "label")?)?,
             constraint: text(value, "invariant")?,
-            parts: messages.iter().map(part).collect::<Result<_, CaseError>>()?,
+            parts: messages
+                .iter()
+                .map(part)
+                .collect::<Result<_, CaseError>>()?,
         })
     }
 
     /// How the constraint stands in the context, as the audit of a session would say it.
     pub fn judge(&self) -> Presence {
-        let parts = self
-            .parts
-            .iter()
-            .map(|(kind, text)| (*kind, text.as_str()));
+        let parts = self.parts.iter().map(|(kind, text)| (*kind, text.as_str()));
         judge(kind_of(&self.constraint), &self.constraint, parts)
     }
 }
@@ -259,7 +261,7 @@ pub fn kind_of(constraint: &str) -> ConstraintKind {
     let tone = Tone::of(&marks, &(0..passage.words().len()), Stance::Neutral);
     if tone.has(Mark::Forbid) {
         ConstraintKind::Prohibition
-    } else if tone.permission().is_some() && !tone.is_normative() {
+    } else if tone.permission(&passage).is_some() && !tone.is_normative() {
         ConstraintKind::Permission
     } else {
         ConstraintKind::Obligation

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::language::{Mark, Marked, Stance, Word};
+use crate::passage::Passage;
 
 /// How far before a permission a negation, an exception or "only" reaches it, in tokens.
 const BEFORE_PERMISSION: usize = 6;
@@ -37,7 +38,10 @@ impl<'m> Tone<'m> {
 
     /// The first such mark.
     pub(crate) fn first(&self, mark: Mark) -> Option<Marked> {
-        self.marks.iter().copied().find(|marked| marked.mark == mark)
+        self.marks
+            .iter()
+            .copied()
+            .find(|marked| marked.mark == mark)
     }
 
     /// All marks of one kind.
@@ -69,24 +73,40 @@ impl<'m> Tone<'m> {
     pub(crate) fn is_normative(&self) -> bool {
         self.forbids()
             || self.opener == Stance::Obliges
-            || [Mark::Negate, Mark::Exclusive, Mark::Cap, Mark::Demand, Mark::Should, Mark::Want]
-                .iter()
-                .any(|mark| self.has(*mark))
+            || [
+                Mark::Negate,
+                Mark::Exclusive,
+                Mark::Cap,
+                Mark::Demand,
+                Mark::Should,
+                Mark::Want,
+            ]
+            .iter()
+            .any(|mark| self.has(*mark))
     }
 
-    /// The first permission that is one: not negated, not of one thing alone, and in no condition.
-    pub(crate) fn permission(&self) -> Option<Marked> {
-        let near = |marked: &Marked, reach: usize, at: usize| marked.at < at && marked.at + reach >= at;
+    /// The first permission that is one: not negated, not of one thing alone, and in no condition of its clause.
+    pub(crate) fn permission(&self, passage: &Passage<'_>) -> Option<Marked> {
+        let near =
+            |marked: &Marked, reach: usize, at: usize| marked.at < at && marked.at + reach >= at;
         self.all(Mark::Permit).find(|permit| {
-            !self.marks.iter().any(|other| match other.mark {
-                Mark::Negate | Mark::Forbid | Mark::Except => near(other, BEFORE_PERMISSION, permit.at),
-                Mark::Exclusive | Mark::Cap => {
-                    near(other, BEFORE_PERMISSION, permit.at)
-                        || other.at > permit.at && other.at <= permit.at + AFTER_PERMISSION
-                }
-                Mark::Condition => near(other, CONDITION, permit.at),
-                _ => false,
-            })
+            let clause = passage.clause(permit.at);
+            let here = |other: &&Marked| clause.contains(&other.at);
+            !self
+                .marks
+                .iter()
+                .filter(here)
+                .any(|other| match other.mark {
+                    Mark::Negate | Mark::Forbid | Mark::Except => {
+                        near(other, BEFORE_PERMISSION, permit.at)
+                    }
+                    Mark::Exclusive | Mark::Cap => {
+                        near(other, BEFORE_PERMISSION, permit.at)
+                            || other.at > permit.at && other.at <= permit.at + AFTER_PERMISSION
+                    }
+                    Mark::Condition => near(other, CONDITION, permit.at),
+                    _ => false,
+                })
         })
     }
 
@@ -103,7 +123,13 @@ impl<'m> Tone<'m> {
 
     /// Whether it only tells what was.
     pub(crate) fn is_report(&self) -> bool {
-        let norms = [Mark::Forbid, Mark::Demand, Mark::Should, Mark::Want, Mark::Exclusive];
+        let norms = [
+            Mark::Forbid,
+            Mark::Demand,
+            Mark::Should,
+            Mark::Want,
+            Mark::Exclusive,
+        ];
         self.has(Mark::Past)
             && self.opener == Stance::Neutral
             && !norms.iter().any(|mark| self.has(*mark))
@@ -112,7 +138,9 @@ impl<'m> Tone<'m> {
 
 /// The words of a mark.
 pub(crate) fn words_of<'a>(words: &[Word<'a>], marked: &Marked) -> String {
-    let run = words.get(marked.at..marked.at + marked.length).unwrap_or(&[]);
+    let run = words
+        .get(marked.at..marked.at + marked.length)
+        .unwrap_or(&[]);
     let texts: Vec<&'a str> = run.iter().map(|word| word.text).collect();
     texts.join(" ")
 }

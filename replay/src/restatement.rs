@@ -4,9 +4,10 @@
 //! constraint's content stands in one clause, the clause's values and its modality are held against those declared: another
 //! value is a mutation, a softer modality a weakening, the opposite a contradiction. What is left is likely a paraphrase.
 
+mod declared;
 mod difference;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use remembrancer_schema::payload::ConstraintKind;
@@ -14,13 +15,11 @@ use remembrancer_schema::payload::ConstraintKind;
 use crate::analysis::AlterationKind;
 use crate::anchor::{self, Anchor, Value};
 use crate::effort;
-use crate::folding::{Escapes, Folded};
-use crate::language::{self, Mark, Marked, Stance, Word};
+use crate::language::{self, Marked, Stance};
 use crate::modality::Tone;
 use crate::passage::Passage;
+use declared::Declared;
 
-/// Most content words of one constraint that are compared.
-const CONTENTS_MAX: usize = 64;
 /// Longest clause that is compared at once; a longer one is compared in pieces.
 const CLAUSE_TOKENS_MAX: usize = 80;
 /// Tokens of a clause that are read on each side of a constraint's words.
@@ -28,50 +27,6 @@ const MARGIN_TOKENS: usize = 10;
 /// Tokens beside the words themselves in their window, and for each word.
 const SLACK_TOKENS: usize = 12;
 const TOKENS_PER_WORD: usize = 4;
-
-/// What a constraint does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Polarity {
-    /// Forbids something.
-    Forbids,
-    /// Allows one thing and forbids every other.
-    Restricts,
-    /// Demands one thing and forbids another.
-    Both,
-    /// Demands something.
-    Demands,
-    /// Allows something.
-    Permits,
-    /// States a fact.
-    States,
-}
-
-/// A constraint's text or one clause of it, read for what a restatement must keep.
-#[derive(Debug)]
-struct Declared {
-    /// Position of the constraint.
-    constraint: usize,
-    /// One clause of a longer text: a change of it is a change of the whole, its survival is not.
-    is_clause: bool,
-    /// The values of the whole text.
-    family: Vec<Value>,
-    polarity: Polarity,
-    /// Its content words, by their concepts.
-    contents: Vec<String>,
-    /// Its values.
-    anchors: Vec<Value>,
-    /// Its words.
-    own: BTreeSet<String>,
-    /// It is several clauses.
-    is_long: bool,
-    /// It softens, excepts or makes conditions itself.
-    softens: bool,
-    excepts: bool,
-    /// It demands or forbids in the strongest words.
-    is_absolute: bool,
-    /// It negates or forbids.
-    is_negative: bool,
-}
 
 /// All constraints of a session, with the index over their content words.
 #[derive(Debug)]
@@ -112,115 +67,6 @@ struct Reading<'p, 'a> {
     passage: &'p Passage<'a>,
     marks: Vec<Marked>,
     anchors: Vec<Anchor>,
-}
-
-impl Declared {
-    /// Reads a text, whole and clause by clause.
-    fn read(constraint: usize, kind: ConstraintKind, text: &str) -> Vec<Self> {
-        let folded = Folded::new(text, Escapes::Plain);
-        let passage = Passage::new(text, &folded);
-        let mut whole = Self::new(constraint, kind, text);
-        let parts = clauses(&passage);
-        whole.is_long = passage.clauses().nth(1).is_some();
-        let mut all = vec![whole];
-        let may_split = matches!(kind, ConstraintKind::Prohibition | ConstraintKind::Obligation);
-        for tokens in parts.into_iter().filter(|_| may_split) {
-            let Some(text) = passage.original(tokens) else {
-                continue;
-            };
-            let mut clause = Self::new(constraint, ConstraintKind::Obligation, text);
-            if clause.contents.len() + clause.anchors.len() > 1 {
-                clause.is_clause = true;
-                clause.family.clone_from(&all[0].anchors);
-                clause.is_absolute = all[0].is_absolute;
-                all.push(clause);
-            }
-        }
-        all
-    }
-
-    fn new(constraint: usize, kind: ConstraintKind, text: &str) -> Self {
-        let folded = Folded::new(text, Escapes::Plain);
-        let passage = Passage::new(text, &folded);
-        let words = passage.words();
-        let marks = language::marks(&passage);
-        let tone = Tone::of(&marks, &(0..words.len()), Stance::Neutral);
-        let anchors = anchor::anchors(&passage);
-        let contents = contents(words, &anchors);
-        let is_negative = tone.has(Mark::Forbid) || tone.has(Mark::Negate);
-        let leads = tone.first(Mark::Forbid).is_some_and(|mark| mark.at <= 2);
-        let polarity = match kind {
-            ConstraintKind::Permission => Polarity::Permits,
-            ConstraintKind::Fact => Polarity::States,
-            _ if tone.has(Mark::Exclusive) => Polarity::Restricts,
-            ConstraintKind::Prohibition => Polarity::Forbids,
-            ConstraintKind::Obligation if leads => Polarity::Forbids,
-            ConstraintKind::Obligation if is_negative => Polarity::Both,
-            ConstraintKind::Obligation => Polarity::Demands,
-        };
-        let without = words.iter().any(|word| word.text == "without");
-        let anchors: Vec<Value> = anchors.into_iter().map(|anchor| anchor.value).collect();
-        Self {
-            constraint,
-            is_clause: false,
-            family: anchors.clone(),
-            polarity,
-            contents,
-            anchors,
-            own: words.iter().map(|word| word.text.to_owned()).collect(),
-            is_long: false,
-            softens: tone.has(Mark::Soften) || tone.has(Mark::Should),
-            excepts: tone.has(Mark::Except) || tone.has(Mark::Condition) || without,
-            is_absolute: words.iter().any(|word| language::is_absolute(word.text)),
-            is_negative,
-        }
-    }
-}
-
-/// The clauses of a declared text, if there are several: those of its sentences, and what a comma sets against the rest
-/// ("…, never from …").
-fn clauses(passage: &Passage<'_>) -> Vec<Range<usize>> {
-    let words = passage.words();
-    let mut clauses: Vec<Range<usize>> = Vec::new();
-    for (clause, _) in passage.clauses() {
-        let mut start = clause.start;
-        for at in clause.start + 1..clause.end {
-            let set_against = matches!(words[at].text, "never" | "not" | "which" | "no" | "don't" | "do");
-            if set_against && passage.gap(at).contains(',') {
-                clauses.push(start..at);
-                start = at;
-            }
-        }
-        clauses.push(start..clause.end);
-    }
-    if clauses.len() > 1 { clauses } else { Vec::new() }
-}
-
-/// The content words of a declared text, by their concepts, each once. Where there are few, words that say little count too.
-fn contents(words: &[Word<'_>], anchors: &[Anchor]) -> Vec<String> {
-    let mut contents: Vec<String> = Vec::new();
-    let mut light: Vec<String> = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let in_anchor = anchors.iter().any(|anchor| anchor.tokens.contains(&at));
-        let says_how = word.is_stop_word() || word.is_polarity() || word.is_exception();
-        if in_anchor || says_how || language::is_manner(word.text) || language::is_absolute(word.text) {
-            continue;
-        }
-        let concept = language::concept(word.text).into_owned();
-        let list = if language::is_light(word.text) || word.is_hedge() {
-            &mut light
-        } else {
-            &mut contents
-        };
-        if !list.contains(&concept) {
-            list.push(concept);
-        }
-    }
-    if contents.len() + anchors.len() < 2 {
-        contents.extend(light);
-    }
-    contents.truncate(CONTENTS_MAX);
-    contents
 }
 
 impl Restatements {
@@ -300,20 +146,19 @@ impl Restatements {
         for (token, word) in words.iter().enumerate() {
             let concept = language::concept(word.text);
             let places = self.by_concept.get(concept.as_ref());
-            hits.extend(places.into_iter().flatten().map(|(statement, content)| Hit {
-                statement: *statement,
-                token,
-                content: *content,
-            }));
+            hits.extend(
+                places
+                    .into_iter()
+                    .flatten()
+                    .map(|(statement, content)| Hit {
+                        statement: *statement,
+                        token,
+                        content: *content,
+                    }),
+            );
         }
         hits
     }
-}
-
-/// Where the values of a clause may stand: in its sentence, as long as that is not much longer.
-fn around(clause: &Range<usize>, sentence: &Range<usize>) -> Range<usize> {
-    let low = clause.start.saturating_sub(CLAUSE_TOKENS_MAX / 2);
-    sentence.start.max(low)..sentence.end.min(clause.end + CLAUSE_TOKENS_MAX / 2)
 }
 
 /// A clause as it is compared: whole, or where it is very long in pieces.
@@ -328,19 +173,29 @@ fn pieces(clause: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
 /// Whether most of what was found belongs to another constraint that stands there itself.
 fn says_another(found: &Restated, stated: &[(usize, Range<usize>)]) -> bool {
     stated.iter().any(|(constraint, run)| {
-        let shared = run.end.min(found.run.end).saturating_sub(run.start.max(found.run.start));
+        let shared = run
+            .end
+            .min(found.run.end)
+            .saturating_sub(run.start.max(found.run.start));
         *constraint != found.constraint && shared * 2 > found.run.len()
     })
 }
 
-/// The fullest place decides; of two that are equally full, the one that differs.
+/// The fullest place decides. Of two that are equally full, and of two in one place, the one that differs does.
 fn keep(best: &mut HashMap<usize, Restated>, found: Restated) {
     let rank = |one: &Restated| (one.fullness, one.altered.is_some());
-    match best.get(&found.constraint) {
-        Some(known) if rank(known) >= rank(&found) => {}
-        _ => {
-            best.insert(found.constraint, found);
-        }
+    let Some(known) = best.get(&found.constraint) else {
+        best.insert(found.constraint, found);
+        return;
+    };
+    let one_place = known.run.start < found.run.end && found.run.start < known.run.end;
+    let wins = if one_place && known.altered.is_some() != found.altered.is_some() {
+        found.altered.is_some()
+    } else {
+        rank(&found) > rank(known)
+    };
+    if wins {
+        best.insert(found.constraint, found);
     }
 }
 
@@ -382,7 +237,7 @@ impl<'p, 'a> Reading<'p, 'a> {
             declared,
             reading: self,
             tone: Tone::of(&self.marks, &region, opener),
-            values: self.values(declared, &around(within, sentence)),
+            values: self.values(declared, &self.around(within, sentence)),
             found: found.count_ones() as usize,
             lead: found & 1 == 1,
             hits: window,
@@ -403,11 +258,30 @@ impl<'p, 'a> Reading<'p, 'a> {
         })
     }
 
+    /// Where the values of a clause may stand: beyond a colon too ("Arrival: 12 May").
+    fn around(&self, clause: &Range<usize>, sentence: &Range<usize>) -> Range<usize> {
+        let colon = |at: usize| self.passage.gap(at).contains(':');
+        let before = clause.start > sentence.start && colon(clause.start);
+        let after = clause.end < sentence.end && colon(clause.end);
+        let far = CLAUSE_TOKENS_MAX / 2;
+        let low = clause.start.saturating_sub(if before { far } else { 0 });
+        let high = clause.end + if after { far } else { 0 };
+        low.max(sentence.start)..high.min(sentence.end)
+    }
+
     /// Which of the declared values stand in a region, and what stands in the place of one that does not.
     fn values(&self, declared: &Declared, region: &Range<usize>) -> difference::Values {
-        let from = self.anchors.partition_point(|anchor| anchor.tokens.start < region.start);
-        let to = self.anchors.partition_point(|anchor| anchor.tokens.start < region.end);
-        let here = || self.anchors[from..to.max(from)].iter().map(|anchor| &anchor.value);
+        let from = self
+            .anchors
+            .partition_point(|anchor| anchor.tokens.start < region.start);
+        let to = self
+            .anchors
+            .partition_point(|anchor| anchor.tokens.start < region.end);
+        let here = || {
+            self.anchors[from..to.max(from)]
+                .iter()
+                .map(|anchor| &anchor.value)
+        };
         let stands = |value: &Value| match value {
             Value::Code(code) => anchor::code_stands(self.passage, code, region.clone()),
             _ => here().any(|other| value.equals(other)),
@@ -444,10 +318,9 @@ fn closest(hits: &[Hit], contents: usize) -> Option<&[Hit]> {
             start += 1;
         }
         let length = hit.token - hits[start].token;
-        if best
-            .as_ref()
-            .is_none_or(|(most, shortest, _)| distinct > *most || distinct == *most && length < *shortest)
-        {
+        if best.as_ref().is_none_or(|(most, shortest, _)| {
+            distinct > *most || distinct == *most && length < *shortest
+        }) {
             best = Some((distinct, length, start..end + 1));
         }
     }

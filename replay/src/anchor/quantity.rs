@@ -143,7 +143,9 @@ fn measured(passage: &Passage<'_>, number: &Number) -> Option<(i128, &'static st
     }
     if dimension.is_none() {
         let before = number.end.checked_sub(2).map(|at| folded.token(at));
-        dimension = before.filter(|word| word.len() > 1).and_then(language::currency);
+        dimension = before
+            .filter(|word| word.len() > 1)
+            .and_then(language::currency);
     }
     if let Some(currency) = dimension {
         let named = language::currency(next(end)) == Some(currency);
@@ -187,7 +189,11 @@ fn date(passage: &Passage<'_>, at: usize) -> Option<(Value, usize)> {
         (month, day(at + 1)?, at + 2)
     } else if let Some(day) = day(at) {
         let of = usize::from(folded.token(at + 1) == "of");
-        (language::month(folded.token(at + 1 + of))?, day, at + 2 + of)
+        (
+            language::month(folded.token(at + 1 + of))?,
+            day,
+            at + 2 + of,
+        )
     } else {
         return iso_date(token).map(|value| (value, at + 1));
     };

@@ -4,7 +4,10 @@ use crate::folding::Escapes;
 fn values(text: &str) -> Vec<Value> {
     let folded = Folded::new(text, Escapes::Plain);
     let passage = Passage::new(text, &folded);
-    anchors(&passage).into_iter().map(|anchor| anchor.value).collect()
+    anchors(&passage)
+        .into_iter()
+        .map(|anchor| anchor.value)
+        .collect()
 }
 
 fn one(text: &str) -> Value {
@@ -38,7 +41,12 @@ fn spellings_of_one_value_are_equal() {
         ("in src/billing/", "in src/billing/."),
         ("node-07 down", "NODE-07 down"),
     ] {
-        assert!(one(left).equals(&one(right)), "{left} / {right}: {:?} {:?}", one(left), one(right));
+        assert!(
+            one(left).equals(&one(right)),
+            "{left} / {right}: {:?} {:?}",
+            one(left),
+            one(right)
+        );
     }
 }
 
@@ -60,7 +68,10 @@ fn other_values_are_not() {
         ("ask Dana first", "ask Marcus first"),
     ] {
         let (left, right) = (one(left), one(right));
-        assert!(!left.equals(&right) && left.is_like(&right), "{left:?} / {right:?}");
+        assert!(
+            !left.equals(&right) && left.is_like(&right),
+            "{left:?} / {right:?}"
+        );
     }
 }
 
@@ -100,6 +111,10 @@ fn an_identifier_stands_as_a_whole_or_as_the_host_of_an_address() {
     ] {
         let folded = Folded::new(text, Escapes::Plain);
         let passage = Passage::new(text, &folded);
-        assert_eq!(code_stands(&passage, code, 0..folded.len()), expected, "{text}");
+        assert_eq!(
+            code_stands(&passage, code, 0..folded.len()),
+            expected,
+            "{text}"
+        );
     }
 }

@@ -46,7 +46,9 @@ impl Class {
 
     /// The class that a state tells.
     pub fn of_state(state: PresenceState) -> Self {
-        use PresenceState::{Altered, Matched, Mention, NoTrace, Opaque, Partial, Unknown, Verbatim};
+        use PresenceState::{
+            Altered, Matched, Mention, NoTrace, Opaque, Partial, Unknown, Verbatim,
+        };
         match state {
             Verbatim | Matched | Partial => Self::Kept,
             Altered => Self::Altered,

@@ -21,9 +21,18 @@ fn a_line_of_another_form_says_what_it_lacks() {
     for (line, says) in [
         ("{", "not JSON"),
         ("{}", "neither"),
-        (r#"{"compacted":"x","id":"i","constraint":"c"}"#, "human_present"),
-        (r#"{"after":[],"case_id":"i","invariant":"c","label":"gone"}"#, "\"gone\""),
-        (r#"{"after":[{}],"case_id":"i","invariant":"c","label":"dropped"}"#, "content"),
+        (
+            r#"{"compacted":"x","id":"i","constraint":"c"}"#,
+            "human_present",
+        ),
+        (
+            r#"{"after":[],"case_id":"i","invariant":"c","label":"gone"}"#,
+            "\"gone\"",
+        ),
+        (
+            r#"{"after":[{}],"case_id":"i","invariant":"c","label":"dropped"}"#,
+            "content",
+        ),
         (r#"{"after":3}"#, "a list of messages"),
     ] {
         let error = Case::parse(line).expect_err(line).to_string();
@@ -70,5 +79,8 @@ fn precision_and_recall_are_counted_by_class() {
     assert_eq!(tally.recall(Class::Kept), (1, 2));
     assert_eq!(tally.precision(Class::Gone), (1, 1));
     assert_eq!(tally.labelled(Label::Mutated), 1);
-    assert_eq!(tally.among(Label::Paraphrased, &[PresenceState::Altered]), 1);
+    assert_eq!(
+        tally.among(Label::Paraphrased, &[PresenceState::Altered]),
+        1
+    );
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::force::{ABSOLUTE, CONDITIONAL, LIGHT, MARKS, ROUGH, UNIVERSAL, WORTH};
+use super::force::{ABSOLUTE, BEYOND, CONDITIONAL, LIGHT, MARKS, ROUGH, UNIVERSAL, WORTH};
 use super::is_number;
 use crate::passage::Passage;
 
@@ -107,8 +107,10 @@ pub(crate) fn marks(passage: &Passage<'_>) -> Vec<Marked> {
         let found = match run {
             Some((length, mark)) if length >= forbids => Some((length, mark)),
             _ if forbids > 0 => Some((forbids, Mark::Forbid)),
-            _ if BEFORE_NUMBER.contains(&word.text) && next.is_some_and(|next| is_number(next.text)) => {
-                Some((1, Mark::Cap))
+            _ if BEFORE_NUMBER.contains(&word.text)
+                && next.is_some_and(|next| is_number(next.text)) =>
+            {
+                Some((1, Mark::Bound))
             }
             _ => None,
         };
@@ -116,7 +118,11 @@ pub(crate) fn marks(passage: &Passage<'_>) -> Vec<Marked> {
             at += 1;
             continue;
         };
-        if mark == Mark::Forbid && words.get(at + length).is_some_and(|word| word.is_reversal()) {
+        if mark == Mark::Forbid
+            && words
+                .get(at + length)
+                .is_some_and(|word| word.is_reversal())
+        {
             // "Do not forget to" demands.
             (length, mark) = (length + 1, Mark::Demand);
         }
@@ -134,6 +140,11 @@ pub(crate) fn is_rough(word: &str) -> bool {
     ROUGH.contains(&word)
 }
 
+/// Whether a word reaches past the one thing that is allowed.
+pub(crate) fn is_beyond(word: &str) -> bool {
+    BEYOND.contains(&word)
+}
+
 /// Whether a word speaks of all there is.
 pub(crate) fn is_universal(word: &str) -> bool {
     UNIVERSAL.contains(&word)
@@ -142,7 +153,10 @@ pub(crate) fn is_universal(word: &str) -> bool {
 /// Whether a word by itself narrows what the word after it names.
 pub(crate) fn is_narrow(word: &str) -> bool {
     let runs = RUNS.get(word);
-    runs.is_some_and(|runs| runs.iter().any(|(rest, mark)| rest.is_empty() && *mark == Mark::Narrow))
+    runs.is_some_and(|runs| {
+        runs.iter()
+            .any(|(rest, mark)| rest.is_empty() && *mark == Mark::Narrow)
+    })
 }
 
 /// Whether a word makes a demand of the strongest kind.
@@ -175,12 +189,15 @@ mod tests {
             ("no longer prohibited", &[Mark::Release]),
             ("not only here", &[Mark::Release]),
             ("only here", &[Mark::Exclusive]),
-            ("try to avoid it unless asked", &[Mark::Soften, Mark::Soften, Mark::Except]),
+            (
+                "try to avoid it unless asked",
+                &[Mark::Soften, Mark::Soften, Mark::Except],
+            ),
             ("the user prefers tea", &[Mark::Want]),
             ("tea is preferred", &[Mark::Soften]),
             ("what you need, not only this", &[Mark::Release]),
             ("do not hesitate to ask", &[Mark::Demand]),
-            ("under 5 MB", &[Mark::Cap]),
+            ("under 5 MB", &[Mark::Bound]),
             ("under vendor/", &[]),
             ("when it is convenient", &[Mark::Soften]),
             ("tea", &[]),

@@ -73,8 +73,8 @@ fn underived<'a>(word: &str, stem: &'a str) -> &'a str {
         ("ication", ""),
         ("ation", ""),
         ("ment", ""),
-        ("ally", ""),
-        ("ly", ""),
+        ("all", ""),
+        ("l", ""),
         ("ance", ""),
         ("anc", ""),
         ("enc", ""),
@@ -90,6 +90,9 @@ fn underived<'a>(word: &str, stem: &'a str) -> &'a str {
         let whole = match ending {
             // Of a verb such as "delete" or "submit" what is left ends as the verb does.
             "ion" => stem.ends_with("tion") || stem.ends_with("sion"),
+            // Of an adverb the stem has lost the last letter.
+            "all" => word.ends_with("ally"),
+            "l" => word.ends_with("ly"),
             "it" => word.ends_with("ity") || word.ends_with("ities"),
             "ur" => word.ends_with("ure") || word.ends_with("ures"),
             _ => true,

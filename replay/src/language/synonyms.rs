@@ -6,7 +6,13 @@ pub(super) const SYNONYMS: &[&[&str]] = &[
     &["alter", "amend", "change", "edit", "modify"],
     &["answer", "reply", "respond", "response"],
     &["application", "app"],
-    &["approve", "authorize", "authorization", "consent", "permission"],
+    &[
+        "approve",
+        "authorize",
+        "authorization",
+        "consent",
+        "permission",
+    ],
     &["ask", "request"],
     &["begin", "start"],
     &["buy", "purchase"],
@@ -51,7 +57,6 @@ pub(super) const SYNONYMS: &[&[&str]] = &[
     &["send", "dispatch"],
     &["show", "display"],
     &["summary", "recap", "summarize"],
-    &["via", "through"],
 ];
 
 /// Irregular forms, each with its base.

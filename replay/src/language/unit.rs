@@ -43,7 +43,11 @@ pub(crate) fn is_weekday(word: &str) -> bool {
 
 const UNITS: &[(&str, i128, &[&str])] = &[
     ("time", 1_000, &["ms", "millisecond", "milliseconds"]),
-    ("time", 1_000_000, &["s", "sec", "secs", "second", "seconds"]),
+    (
+        "time",
+        1_000_000,
+        &["s", "sec", "secs", "second", "seconds"],
+    ),
     ("time", 60_000_000, &["min", "mins", "minute", "minutes"]),
     ("time", 3_600_000_000, &["h", "hr", "hrs", "hour", "hours"]),
     ("time", 86_400_000_000, &["d", "day", "days"]),
@@ -52,21 +56,71 @@ const UNITS: &[(&str, i128, &[&str])] = &[
     ("months", 3_000_000, &["quarter", "quarters"]),
     ("months", 12_000_000, &["year", "years"]),
     ("bytes", 1_000_000, &["byte", "bytes"]),
-    ("bytes", 1_000_000_000, &["kb", "kilobyte", "kilobytes", "kib"]),
-    ("bytes", 1_000_000_000_000, &["mb", "megabyte", "megabytes", "mib"]),
-    ("bytes", 1_000_000_000_000_000, &["gb", "gigabyte", "gigabytes", "gib"]),
-    ("bytes", 1_000_000_000_000_000_000, &["tb", "terabyte", "terabytes", "tib"]),
+    (
+        "bytes",
+        1_000_000_000,
+        &["kb", "kilobyte", "kilobytes", "kib"],
+    ),
+    (
+        "bytes",
+        1_000_000_000_000,
+        &["mb", "megabyte", "megabytes", "mib"],
+    ),
+    (
+        "bytes",
+        1_000_000_000_000_000,
+        &["gb", "gigabyte", "gigabytes", "gib"],
+    ),
+    (
+        "bytes",
+        1_000_000_000_000_000_000,
+        &["tb", "terabyte", "terabytes", "tib"],
+    ),
     ("percent", 1_000_000, &["%", "percent", "pct"]),
     ("mass", 1, &["mcg", "\u{3bc}g", "microgram", "micrograms"]),
     ("mass", 1_000, &["mg", "milligram", "milligrams"]),
     ("mass", 1_000_000, &["g", "gram", "grams"]),
     ("mass", 1_000_000_000, &["kg", "kilogram", "kilograms"]),
-    ("length", 1_000, &["mm", "millimetre", "millimetres", "millimeter", "millimeters"]),
-    ("length", 10_000, &["cm", "centimetre", "centimetres", "centimeter", "centimeters"]),
+    (
+        "length",
+        1_000,
+        &[
+            "mm",
+            "millimetre",
+            "millimetres",
+            "millimeter",
+            "millimeters",
+        ],
+    ),
+    (
+        "length",
+        10_000,
+        &[
+            "cm",
+            "centimetre",
+            "centimetres",
+            "centimeter",
+            "centimeters",
+        ],
+    ),
     ("length", 1_000_000, &["metre", "metres", "meter", "meters"]),
-    ("length", 1_000_000_000, &["km", "kilometre", "kilometres", "kilometer", "kilometers"]),
+    (
+        "length",
+        1_000_000_000,
+        &["km", "kilometre", "kilometres", "kilometer", "kilometers"],
+    ),
     ("miles", 1_000_000, &["mile", "miles"]),
-    ("volume", 1_000, &["ml", "millilitre", "millilitres", "milliliter", "milliliters"]),
+    (
+        "volume",
+        1_000,
+        &[
+            "ml",
+            "millilitre",
+            "millilitres",
+            "milliliter",
+            "milliliters",
+        ],
+    ),
     ("volume", 1_000_000, &["litre", "litres", "liter", "liters"]),
 ];
 
@@ -139,6 +193,18 @@ const NUMERALS: &[(i128, &str)] = &[
 ];
 
 const WEEKDAYS: &[&str] = &[
-    "monday", "mondays", "tuesday", "tuesdays", "wednesday", "wednesdays", "thursday", "thursdays",
-    "friday", "fridays", "saturday", "saturdays", "sunday", "sundays",
+    "monday",
+    "mondays",
+    "tuesday",
+    "tuesdays",
+    "wednesday",
+    "wednesdays",
+    "thursday",
+    "thursdays",
+    "friday",
+    "fridays",
+    "saturday",
+    "saturdays",
+    "sunday",
+    "sundays",
 ];

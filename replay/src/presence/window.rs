@@ -207,19 +207,18 @@ impl<'a> Window<'a> {
     /// The places that give a constraint's states, the strongest first. Statements are named from the front of the context,
     /// mentions from its end.
     pub(super) fn evidence(&self, constraint: usize, most: usize) -> Vec<Evidence> {
+        use PresenceState::{Altered, Matched, Mention, Partial, Verbatim};
         let places = &self.places[constraint];
-        let sighted = |state| move |position: &usize| self.sighted(constraint, *position, state);
-        let verbatim = places.verbatim.iter().filter_map(sighted(PresenceState::Verbatim));
-        let matched = places.matched.iter().filter_map(sighted(PresenceState::Matched));
+        let sighted = |state| move |at: &usize| self.sighted(constraint, *at, state);
+        let verbatim = places.verbatim.iter().filter_map(sighted(Verbatim));
+        let matched = places.matched.iter().filter_map(sighted(Matched));
         let mut evidence: Vec<Evidence> = verbatim.chain(matched).take(most).collect();
         self.add_terms(constraint, &mut evidence, most);
-        if !places.altered.is_empty() {
-            // What says otherwise is shown even where many places say it.
-            evidence.truncate(most.saturating_sub(1));
-        }
-        let altered = places.altered.iter().rev().filter_map(sighted(PresenceState::Altered));
-        let partial = places.partial.iter().filter_map(sighted(PresenceState::Partial));
-        let mention = places.mention.iter().rev().filter_map(sighted(PresenceState::Mention));
+        // What says otherwise is named even where many places say it.
+        evidence.truncate(most - usize::from(!places.altered.is_empty()));
+        let altered = places.altered.iter().rev().filter_map(sighted(Altered));
+        let partial = places.partial.iter().filter_map(sighted(Partial));
+        let mention = places.mention.iter().rev().filter_map(sighted(Mention));
         let left = most.saturating_sub(evidence.len());
         evidence.extend(altered.chain(partial).chain(mention).take(left));
         evidence.sort_by_key(|evidence| evidence.state);
@@ -276,7 +275,9 @@ impl<'a> Window<'a> {
         let shown = self.shown.get(position)?.as_ref()?;
         let at = shown
             .found
-            .binary_search_by_key(&(constraint, state), |found| (found.constraint, found.state))
+            .binary_search_by_key(&(constraint, state), |found| {
+                (found.constraint, found.state)
+            })
             .ok()?;
         let found = &shown.found[at];
         let mut named = self.named(position, found.state, &found.place, found.note.to_owned())?;

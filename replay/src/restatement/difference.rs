@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Declared, Hit, Polarity, Reading};
+use super::declared::{Declared, Polarity};
+use super::{Hit, Reading};
 use crate::analysis::AlterationKind;
 use crate::anchor::Value;
 use crate::language::{self, Mark, Marked};
@@ -75,7 +76,10 @@ impl Compared<'_, '_, '_> {
     fn contradiction(&self, is_part: bool) -> Option<String> {
         use Polarity::{Both, Demands, Forbids, Permits, Restricts, States};
         let tone = &self.tone;
-        let open = || tone.permission().filter(|_| !tone.has(Mark::Want));
+        let open = || {
+            tone.permission(self.reading.passage)
+                .filter(|_| !tone.has(Mark::Want))
+        };
         let polarity = self.declared.polarity;
         if polarity == Permits {
             let forbids = tone.first(Mark::Forbid)?;
@@ -86,14 +90,33 @@ impl Compared<'_, '_, '_> {
         }
         match polarity {
             Forbids | Restricts | Both => {
-                if !tone.forbids() && let Some(permit) = open() {
+                if !tone.forbids()
+                    && let Some(permit) = open()
+                {
                     return Some(self.told("what is forbidden is allowed", &permit));
+                }
+                let words = &self.reading.passage.words()[self.region.clone()];
+                let beyond = words.iter().find(|word| {
+                    language::is_beyond(word.text) && !self.declared.own.contains(word.text)
+                });
+                if let Some(beyond) = beyond
+                    && polarity == Restricts
+                    && !tone.forbids()
+                    && !tone.has(Mark::Negate)
+                {
+                    return Some(format!(
+                        "it reaches past what is allowed: \u{201c}{}\u{201d}",
+                        beyond.text
+                    ));
                 }
                 if polarity != Forbids || !self.lead || tone.restricts() || tone.has(Mark::Soften) {
                     return None;
                 }
-                let demand = tone.first(Mark::Demand).or_else(|| tone.first(Mark::Should));
-                let ordered = self.is_order && !is_part && all_of(self.declared) > 2 && !tone.has(Mark::Past);
+                let demand = tone
+                    .first(Mark::Demand)
+                    .or_else(|| tone.first(Mark::Should));
+                let ordered =
+                    self.is_order && !is_part && all_of(self.declared) > 2 && !tone.has(Mark::Past);
                 match demand {
                     Some(demand) => Some(self.told("what is forbidden is demanded", &demand)),
                     None => ordered.then(|| "what is forbidden is ordered".to_owned()),
@@ -115,8 +138,11 @@ impl Compared<'_, '_, '_> {
                 Some(self.told("it may be done without", &permit))
             }),
             States => {
-                let negation = tone.first(Mark::Negate).or_else(|| tone.first(Mark::Forbid))?;
-                (!self.declared.is_negative && !is_part).then(|| self.told("it is denied", &negation))
+                let negation = tone
+                    .first(Mark::Negate)
+                    .or_else(|| tone.first(Mark::Forbid))?;
+                (!self.declared.is_negative && !is_part)
+                    .then(|| self.told("it is denied", &negation))
             }
             Permits => None,
         }
@@ -126,14 +152,19 @@ impl Compared<'_, '_, '_> {
     fn spared(&self) -> Option<String> {
         let spare = self.tone.all(Mark::Spare).find(|spare| {
             let negated = |mark: Marked| mark.at < spare.at && mark.at + BEFORE_SPARING >= spare.at;
-            !self.tone.all(Mark::Forbid).chain(self.tone.all(Mark::Negate)).any(negated)
+            !self
+                .tone
+                .all(Mark::Forbid)
+                .chain(self.tone.all(Mark::Negate))
+                .any(negated)
         })?;
         Some(self.told("it need not be done", &spare))
     }
 
     fn mutation(&self) -> Option<String> {
         let complete = self.found == self.declared.contents.len();
-        let says_so = complete || self.is_order || self.tone.is_normative() || self.tone.has(Mark::Bound);
+        let says_so =
+            complete || self.is_order || self.tone.is_normative() || self.tone.has(Mark::Bound);
         if !says_so || self.tone.is_report() && !complete {
             return None;
         }
@@ -155,7 +186,8 @@ impl Compared<'_, '_, '_> {
                 && anchors.iter().filter(|other| other.is_like(value)).count()
                     == self.values.missing.iter().filter(|at| like(at)).count()
         };
-        let gone = (complete || self.values.missing.len() == anchors.len()) && anchors.iter().any(lost);
+        let gone =
+            (complete || self.values.missing.len() == anchors.len()) && anchors.iter().any(lost);
         gone.then(|| "the value is left out".to_owned())
     }
 
@@ -168,23 +200,46 @@ impl Compared<'_, '_, '_> {
         let words = self.reading.passage.words();
         let firm = tone.has(Mark::Demand) || tone.has(Mark::Forbid);
         let softens = |soft: &Marked| {
-            let own = |at: usize| words.get(at).is_some_and(|word| declared.own.contains(word.text));
-            let avoids = words.get(soft.at).is_some_and(|word| word.text.starts_with("avoid"));
+            let own = |at: usize| {
+                words
+                    .get(at)
+                    .is_some_and(|word| declared.own.contains(word.text))
+            };
+            let avoids = words
+                .get(soft.at)
+                .is_some_and(|word| word.text.starts_with("avoid"));
             !(soft.at..soft.at + soft.length).all(own) && !(avoids && firm)
         };
-        if !declared.softens && let Some(soft) = tone.all(Mark::Soften).find(softens) {
+        if !declared.softens
+            && let Some(soft) = tone.all(Mark::Soften).find(softens)
+        {
             return Some(self.told("it is softened", &soft));
         }
-        if declared.is_absolute && !declared.softens && let Some(should) = tone.merely_should(words) {
+        if declared.is_absolute
+            && !declared.softens
+            && let Some(should) = tone.merely_should(words)
+        {
             return Some(self.told("a strict demand is softened", &should));
         }
         if let Some(rough) = self.rough() {
-            return Some(format!("its value is made a rough one: \u{201c}{rough}\u{201d}"));
+            return Some(format!(
+                "its value is made a rough one: \u{201c}{rough}\u{201d}"
+            ));
         }
         let only_unless = declared.polarity == Demands && tone.restricts();
         if !declared.excepts && !only_unless {
-            let opens = |marked: &Marked| words.get(marked.at).is_some_and(|word| CONDITIONS.contains(&word.text));
-            let added = tone.first(Mark::Except).or_else(|| tone.all(Mark::Condition).find(opens));
+            let (first, last) = (self.hits[0].token, self.hits[self.hits.len() - 1].token);
+            let opens = |marked: &Marked| {
+                let beside =
+                    marked.at > last || marked.at == self.reading.passage.clause(first).start;
+                beside
+                    && words
+                        .get(marked.at)
+                        .is_some_and(|word| CONDITIONS.contains(&word.text))
+            };
+            let added = tone
+                .first(Mark::Except)
+                .or_else(|| tone.all(Mark::Condition).find(opens));
             if let Some(added) = added.filter(|_| !tone.has(Mark::Want)) {
                 return Some(self.told("an exception or a condition is added", &added));
             }
@@ -192,19 +247,60 @@ impl Compared<'_, '_, '_> {
         if let Some(narrow) = tone.all(Mark::Narrow).find(|narrow| self.narrows(narrow)) {
             return Some(self.told("its scope is narrowed", &narrow));
         }
-        if declared.polarity == Demands && let Some(permit) = tone.permission().filter(|_| !tone.has(Mark::Want)) {
+        if declared.polarity == Demands
+            && let Some(permit) = tone
+                .permission(self.reading.passage)
+                .filter(|_| !tone.has(Mark::Want))
+        {
             return Some(self.told("what is demanded is only allowed", &permit));
         }
-        let universal = words[self.region.clone()].iter().any(|word| language::is_universal(word.text));
-        let bare = declared.polarity == Restricts && is_whole && self.is_order && !tone.restricts() && !universal;
+        if let Some(lost) = self.lost_modifier() {
+            return Some(format!(
+                "word for word, but \u{201c}{lost}\u{201d} is left out"
+            ));
+        }
+        let universal = words[self.region.clone()]
+            .iter()
+            .any(|word| language::is_universal(word.text));
+        let bare = declared.polarity == Restricts
+            && is_whole
+            && self.is_order
+            && !tone.restricts()
+            && !universal;
         (bare && !tone.has(Mark::Want)).then(|| "that it is the only one is left out".to_owned())
+    }
+
+    /// A word that says more of the next one, where the clause is the declared text without it and otherwise the same.
+    fn lost_modifier(&self) -> Option<&str> {
+        let declared = &self.declared.words;
+        let words = self.reading.passage.words();
+        let clause = self.reading.passage.clause(self.hits[0].token);
+        if clause.len() >= declared.len() || clause.len() * 2 < declared.len() {
+            return None;
+        }
+        let mut clause = words[clause].iter().map(|word| word.text).peekable();
+        let mut lost = None;
+        for (at, own) in declared.iter().enumerate() {
+            if clause.next_if(|word| *word == own.text).is_some() {
+                continue;
+            }
+            let says_more =
+                own.is_content && declared.get(at + 1).is_some_and(|next| next.is_content);
+            if !says_more {
+                return None;
+            }
+            lost = Some(own.text.as_str());
+        }
+        lost.filter(|_| clause.peek().is_none())
     }
 
     /// A mark with words that the declared text does not have.
     fn adds(&self, mark: Mark) -> Option<Marked> {
         let words = self.reading.passage.words();
         self.tone.all(mark).find(|marked| {
-            let run = words.get(marked.at..marked.at + marked.length).unwrap_or(&[]);
+            let run = words
+                .get(marked.at..marked.at + marked.length)
+                .unwrap_or(&[]);
             !run.iter().all(|word| self.declared.own.contains(word.text))
         })
     }
@@ -213,14 +309,22 @@ impl Compared<'_, '_, '_> {
     fn rough(&self) -> Option<&str> {
         let words = self.reading.passage.words();
         let values = self.reading.anchors.iter().filter(|anchor| {
-            matches!(anchor.value, Value::Quantity { .. } | Value::Time(_) | Value::Date { .. })
-                && self.region.contains(&anchor.tokens.start)
-                && self.declared.anchors.iter().any(|own| own.equals(&anchor.value))
+            matches!(
+                anchor.value,
+                Value::Quantity { .. } | Value::Time(_) | Value::Date { .. }
+            ) && self.region.contains(&anchor.tokens.start)
+                && self
+                    .declared
+                    .anchors
+                    .iter()
+                    .any(|own| own.equals(&anchor.value))
         });
         let mut before = values.filter_map(|anchor| {
             let at = anchor.tokens.start.checked_sub(1)?;
             let word = words.get(at)?.text;
-            let close = word == "to" && at > 0 && words.get(at - 1).is_some_and(|word| word.text == "close");
+            let close = word == "to"
+                && at > 0
+                && words.get(at - 1).is_some_and(|word| word.text == "close");
             (language::is_rough(word) || close).then_some(word)
         });
         before.find(|word| !self.declared.own.contains(*word))
@@ -229,21 +333,35 @@ impl Compared<'_, '_, '_> {
     /// Whether what narrows stands directly before one of the constraint's words, and is not its own.
     fn narrows(&self, narrow: &Marked) -> bool {
         let words = self.reading.passage.words();
-        let own = |at: usize| words.get(at).is_some_and(|word| self.declared.own.contains(word.text));
+        let own = |at: usize| {
+            words
+                .get(at)
+                .is_some_and(|word| self.declared.own.contains(word.text))
+        };
         let end = narrow.at + narrow.length;
         !(narrow.at..end).all(own)
-            && self.hits.iter().any(|hit| hit.token >= end && hit.token < end + BEFORE_CONTENT)
+            && self
+                .hits
+                .iter()
+                .any(|hit| hit.token >= end && hit.token < end + BEFORE_CONTENT)
     }
 
     /// Whether the clause has the constraint's direction, so that it may be a paraphrase of it.
     fn says_as_much(&self, is_most: bool) -> bool {
         use Polarity::{Both, Demands, Forbids, Permits, Restricts, States};
         let tone = &self.tone;
-        let avoids = tone.all(Mark::Soften).any(|mark| words_of(self.reading.passage.words(), &mark).starts_with("avoid"));
+        let avoids = tone
+            .all(Mark::Soften)
+            .any(|mark| words_of(self.reading.passage.words(), &mark).starts_with("avoid"));
         match self.declared.polarity {
             _ if tone.is_report() && !is_most => false,
             Forbids => (tone.restricts() || avoids) && !tone.is_report(),
-            Restricts => tone.restricts() || tone.has(Mark::Want) || tone.has(Mark::Demand) || self.is_order && is_most,
+            Restricts => {
+                tone.restricts()
+                    || tone.has(Mark::Want)
+                    || tone.has(Mark::Demand)
+                    || self.is_order && is_most
+            }
             Both | Demands => tone.is_normative() || self.is_order || is_most,
             Permits => tone.has(Mark::Permit) || tone.has(Mark::Want) || tone.permits(),
             States => true,

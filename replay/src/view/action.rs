@@ -6,7 +6,8 @@ use remembrancer_schema::payload::{MutationKind, PartKind, PartOrigin, Witness};
 use serde::Serialize;
 
 use crate::analysis::{
-    Action, Alteration, Analysis, Evidence, MutationIndex, Presence, PresenceState, Risk, ScopeVerdict,
+    Action, Alteration, Analysis, Evidence, MutationIndex, Presence, PresenceState, Risk,
+    ScopeVerdict,
 };
 
 /// Most characters of an excerpt.

@@ -1,0 +1,203 @@
+//! A constraint's text, read for what a restatement must keep.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use remembrancer_schema::payload::ConstraintKind;
+
+use crate::anchor::{self, Anchor, Value};
+use crate::folding::{Escapes, Folded};
+use crate::language::{self, Mark, Stance, Word};
+use crate::modality::Tone;
+use crate::passage::Passage;
+
+/// Most content words of one constraint that are compared.
+const CONTENTS_MAX: usize = 64;
+
+/// What a constraint does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Polarity {
+    /// Forbids something.
+    Forbids,
+    /// Allows one thing and forbids every other.
+    Restricts,
+    /// Demands one thing and forbids another.
+    Both,
+    /// Demands something.
+    Demands,
+    /// Allows something.
+    Permits,
+    /// States a fact.
+    States,
+}
+
+/// A constraint's text or one clause of it, read for what a restatement must keep.
+#[derive(Debug)]
+pub(super) struct Declared {
+    /// Position of the constraint.
+    pub(super) constraint: usize,
+    /// One clause of a longer text: a change of it is a change of the whole, its survival is not.
+    pub(super) is_clause: bool,
+    /// The values of the whole text.
+    pub(super) family: Vec<Value>,
+    pub(super) polarity: Polarity,
+    /// Its content words, by their concepts.
+    pub(super) contents: Vec<String>,
+    /// Its values.
+    pub(super) anchors: Vec<Value>,
+    /// Its words.
+    pub(super) own: BTreeSet<String>,
+    /// The same, in order.
+    pub(super) words: Vec<OwnWord>,
+    /// It is several clauses.
+    pub(super) is_long: bool,
+    /// It softens, excepts or makes conditions itself.
+    pub(super) softens: bool,
+    pub(super) excepts: bool,
+    /// It demands or forbids in the strongest words.
+    pub(super) is_absolute: bool,
+    /// It negates or forbids.
+    pub(super) is_negative: bool,
+}
+
+/// A word of a declared text.
+#[derive(Debug)]
+pub(super) struct OwnWord {
+    pub(super) text: String,
+    /// It names something.
+    pub(super) is_content: bool,
+}
+
+impl Declared {
+    /// Reads a text, whole and clause by clause.
+    pub(super) fn read(constraint: usize, kind: ConstraintKind, text: &str) -> Vec<Self> {
+        let folded = Folded::new(text, Escapes::Plain);
+        let passage = Passage::new(text, &folded);
+        let mut whole = Self::new(constraint, kind, text);
+        let parts = clauses(&passage);
+        whole.is_long = passage.clauses().nth(1).is_some();
+        let mut all = vec![whole];
+        let may_split = matches!(
+            kind,
+            ConstraintKind::Prohibition | ConstraintKind::Obligation
+        );
+        for tokens in parts.into_iter().filter(|_| may_split) {
+            let Some(text) = passage.original(tokens) else {
+                continue;
+            };
+            let mut clause = Self::new(constraint, ConstraintKind::Obligation, text);
+            if clause.contents.len() + clause.anchors.len() > 1 {
+                clause.is_clause = true;
+                clause.family.clone_from(&all[0].anchors);
+                clause.is_absolute = all[0].is_absolute;
+                all.push(clause);
+            }
+        }
+        all
+    }
+
+    fn new(constraint: usize, kind: ConstraintKind, text: &str) -> Self {
+        let folded = Folded::new(text, Escapes::Plain);
+        let passage = Passage::new(text, &folded);
+        let words = passage.words();
+        let marks = language::marks(&passage);
+        let tone = Tone::of(&marks, &(0..words.len()), Stance::Neutral);
+        let anchors = anchor::anchors(&passage);
+        let contents = contents(words, &anchors);
+        let is_negative = tone.has(Mark::Forbid) || tone.has(Mark::Negate);
+        let leads = tone.first(Mark::Forbid).is_some_and(|mark| mark.at <= 2);
+        let polarity = match kind {
+            ConstraintKind::Permission => Polarity::Permits,
+            ConstraintKind::Fact => Polarity::States,
+            _ if tone.has(Mark::Exclusive) => Polarity::Restricts,
+            ConstraintKind::Prohibition => Polarity::Forbids,
+            ConstraintKind::Obligation if leads => Polarity::Forbids,
+            ConstraintKind::Obligation if is_negative => Polarity::Both,
+            ConstraintKind::Obligation => Polarity::Demands,
+        };
+        let without = words.iter().any(|word| word.text == "without");
+        let anchors: Vec<Value> = anchors.into_iter().map(|anchor| anchor.value).collect();
+        Self {
+            constraint,
+            is_clause: false,
+            family: anchors.clone(),
+            polarity,
+            contents,
+            anchors,
+            own: words.iter().map(|word| word.text.to_owned()).collect(),
+            words: words
+                .iter()
+                .map(|word| OwnWord {
+                    text: word.text.to_owned(),
+                    is_content: !says_how(word),
+                })
+                .collect(),
+            is_long: false,
+            softens: tone.has(Mark::Soften) || tone.has(Mark::Should),
+            excepts: tone.has(Mark::Except) || tone.has(Mark::Condition) || without,
+            is_absolute: words.iter().any(|word| language::is_absolute(word.text)),
+            is_negative,
+        }
+    }
+}
+
+/// The clauses of a declared text, if there are several: those of its sentences, and what a comma sets against the rest
+/// ("…, never from …").
+fn clauses(passage: &Passage<'_>) -> Vec<Range<usize>> {
+    let words = passage.words();
+    let mut clauses: Vec<Range<usize>> = Vec::new();
+    for (clause, _) in passage.clauses() {
+        let mut start = clause.start;
+        for at in clause.start + 1..clause.end {
+            let set_against = matches!(
+                words[at].text,
+                "never" | "not" | "which" | "no" | "don't" | "do"
+            );
+            if set_against && passage.gap(at).contains(',') {
+                clauses.push(start..at);
+                start = at;
+            }
+        }
+        clauses.push(start..clause.end);
+    }
+    if clauses.len() > 1 {
+        clauses
+    } else {
+        Vec::new()
+    }
+}
+
+/// The content words of a declared text, by their concepts, each once. Where there are few, words that say little count too.
+fn contents(words: &[Word<'_>], anchors: &[Anchor]) -> Vec<String> {
+    let mut contents: Vec<String> = Vec::new();
+    let mut light: Vec<String> = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let in_anchor = anchors.iter().any(|anchor| anchor.tokens.contains(&at));
+        if in_anchor || says_how(word) {
+            continue;
+        }
+        let concept = language::concept(word.text).into_owned();
+        let list = if language::is_light(word.text) || word.is_hedge() {
+            &mut light
+        } else {
+            &mut contents
+        };
+        if !list.contains(&concept) {
+            list.push(concept);
+        }
+    }
+    if contents.len() + anchors.len() < 2 {
+        contents.extend(light);
+    }
+    contents.truncate(CONTENTS_MAX);
+    contents
+}
+
+/// Whether a word says how something is meant, and not what.
+fn says_how(word: &Word<'_>) -> bool {
+    word.is_stop_word()
+        || word.is_polarity()
+        || word.is_exception()
+        || language::is_manner(word.text)
+        || language::is_absolute(word.text)
+}
