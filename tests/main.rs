@@ -19,6 +19,7 @@ mod demo;
 mod export;
 mod faults;
 mod ingest;
+mod labelled_sets;
 mod observation;
 mod operation;
 mod recorded_runs;

@@ -369,6 +369,7 @@ fn present() -> Presence {
             range: Some((12, 29)),
             tokens_from_end: 20,
             note: None,
+            alteration: None,
         }],
         at_risk: Some(Risk::OnlyInMessages),
         reason: None,

@@ -1,6 +1,7 @@
 //! What the analysis of a session says. Serialised, it is `analysis.json` of a bundle: the same record gives the same bytes.
 
 mod aftermath;
+mod alteration;
 mod authority;
 mod control;
 mod mutation;
@@ -17,6 +18,7 @@ use remembrancer_schema::{ContentHash, SessionId};
 use serde::Serialize;
 
 pub use aftermath::{Aftermath, Anatomy, Growth, Orphan, OrphanKind, RepeatedCall, SummaryPart};
+pub use alteration::{Alteration, AlterationKind};
 pub use authority::{Attribution, AuthoritySupport};
 pub use control::{ChangedState, Controls, EmptiedSummary, FoundControl, NeverStated};
 pub use mutation::{Budget, DeclaredMutation, Disagreement, Floor, Mutation, PartFate};
@@ -440,42 +442,6 @@ pub struct Evidence {
     /// For a place that restates it with a difference: which, with both texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alteration: Option<Arc<Alteration>>,
-}
-
-/// A restatement that says something else than what was declared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Alteration {
-    /// In which way.
-    pub kind: AlterationKind,
-    /// The declared text, cut where it is long.
-    pub declared: String,
-    /// The sentence of the part, cut where it is long.
-    pub said: String,
-    /// The difference, in words.
-    pub difference: String,
-}
-
-/// In which way a restatement differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AlterationKind {
-    /// It names another value, or leaves the value out.
-    Mutated,
-    /// It says it less strongly, of less, or with exceptions.
-    Weakened,
-    /// It says the opposite, or takes it back.
-    Contradicted,
-}
-
-impl AlterationKind {
-    /// The kind as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Mutated => "mutated",
-            Self::Weakened => "weakened",
-            Self::Contradicted => "contradicted",
-        }
-    }
 }
 
 /// Something that the auditor noticed. Findings inform; they never block an agent.

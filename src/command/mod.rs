@@ -1,6 +1,7 @@
 //! The subcommands, one file each: its arguments, whose documentation is its help, and what it does.
 
 mod backup;
+mod bench;
 pub(crate) mod bundle;
 mod completions;
 mod config;
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     Migrate(migrate::MigrateArgs),
     /// Make and list workspaces, each with a ledger, an origin and keys of its own
     Workspaces(workspaces::WorkspacesArgs),
+    /// Measure the auditor against labelled truth
+    Bench(bench::BenchArgs),
     /// Print the settings that hold, and where each comes from
     Config(config::ConfigArgs),
     /// Print a completion script for a shell
@@ -93,6 +96,7 @@ impl Command {
             Self::Restore(args) => restore::run(args).await,
             Self::Migrate(args) => migrate::run(args, globals).await,
             Self::Workspaces(args) => workspaces::run(args).await,
+            Self::Bench(args) => bench::run(&args),
             Self::Config(args) => config::run(&args, globals),
             Self::Completions(args) => completions::run(&args),
         }

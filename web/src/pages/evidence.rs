@@ -69,9 +69,18 @@ pub(crate) struct Place {
     pub(crate) only_in_name: bool,
     pub(crate) tokens_from_end: String,
     pub(crate) note: Option<Markup>,
+    pub(crate) change: Option<Change>,
     pub(crate) text: Option<Block>,
     pub(crate) absence: Option<Markup>,
     pub(crate) link: Option<String>,
+}
+
+/// How a restatement differs from what was declared, with both texts.
+pub(crate) struct Change {
+    pub(crate) kind: &'static str,
+    pub(crate) difference: Markup,
+    pub(crate) declared: Markup,
+    pub(crate) said: Markup,
 }
 
 pub(crate) async fn card(
@@ -233,6 +242,12 @@ fn place(analysis: &Analysis, turn: Option<&Turn>, evidence: &Evidence, links: L
         tool: tool.map(|tool| line(tool, 80)),
         tokens_from_end: count(evidence.tokens_from_end),
         note: evidence.note.as_deref().map(|note| line(note, 400)),
+        change: evidence.alteration.as_deref().map(|alteration| Change {
+            kind: alteration.kind.as_str(),
+            difference: line(&alteration.difference, 400),
+            declared: line(&alteration.declared, 400),
+            said: line(&alteration.said, 400),
+        }),
         text: full.map(|full| text::excerpt(full, &marks, AROUND_BYTES)),
         absence: full
             .is_none()
@@ -249,8 +264,28 @@ fn place(analysis: &Analysis, turn: Option<&Turn>, evidence: &Evidence, links: L
 
 #[cfg(test)]
 mod tests {
+    use remembrancer_replay::analysis::PresenceState;
+
     use super::*;
     use crate::fixture::Fixture;
+
+    #[test]
+    fn an_altered_place_shows_both_texts_and_in_which_way_they_differ() {
+        let analysis = Fixture::new(str::to_owned).first().clone();
+        let altered = |&(action, constraint): &(usize, usize)| {
+            let presence = analysis.presence_at(&analysis.actions[action], constraint);
+            presence.is_some_and(|presence| presence.state == PresenceState::Altered)
+        };
+        let mut cells = (0..analysis.actions.len())
+            .flat_map(|action| (0..analysis.constraints.len()).map(move |at| (action, at)));
+        let (action, constraint) = cells.find(altered).expect("an altered cell");
+        let links = Links::Viewer { session: 1 };
+        let card = of_cell(&analysis, action, constraint, links).expect("a cell");
+        let change = card.places[0].change.as_ref().expect("both texts");
+        assert_eq!(change.kind, "weakened");
+        assert!(change.declared.to_string().contains("contact customers"));
+        assert!(change.said.to_string().contains("Try not to"));
+    }
 
     #[test]
     fn words_in_the_name_of_a_tool_are_told_from_words_in_a_text() {
