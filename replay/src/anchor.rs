@@ -45,10 +45,28 @@ pub(crate) enum Value {
     },
     /// A time of day, in minutes.
     Time(u32),
-    /// An identifier, a path, an address or a version: its tokens, joined by spaces.
-    Code(String),
+    /// An identifier, a path, an address or a version.
+    Code {
+        /// Its tokens, joined by spaces.
+        text: String,
+        /// What it looks like.
+        shape: Shape,
+    },
     /// A name: a word with a capital letter that begins no sentence, or a day of the week.
     Name(String),
+}
+
+/// What an identifier looks like: one of another shape does not stand in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// With an `@`.
+    Address,
+    /// With a slash.
+    Path,
+    /// With points: a domain, a file, a version.
+    Dotted,
+    /// None of these.
+    Plain,
 }
 
 impl Value {
@@ -73,6 +91,8 @@ impl Value {
                 (month, day) == (in_month, on_day)
                     && year.zip(*other).is_none_or(|(one, two)| one == two)
             }
+            // `dist` and `dist/` are one.
+            (Self::Code { text, .. }, Self::Code { text: other, .. }) => text == other,
             _ => self == other,
         }
     }
@@ -87,6 +107,7 @@ impl Value {
                     ..
                 },
             ) => agree(dimension, measured) || is_money(dimension) && is_money(measured),
+            (Self::Code { shape, .. }, Self::Code { shape: other, .. }) => shape == other,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
@@ -170,9 +191,25 @@ fn code(passage: &Passage<'_>, group: Range<usize>) -> Option<Anchor> {
             || dotted()
     };
     is_code.then(|| Anchor {
-        value: Value::Code(joined(folded, group.clone())),
+        value: Value::Code {
+            text: joined(folded, group.clone()),
+            shape: shape(passage, &group),
+        },
         tokens: group,
     })
+}
+
+fn shape(passage: &Passage<'_>, group: &Range<usize>) -> Shape {
+    let written = passage.original(group.clone()).unwrap_or("");
+    if written.contains('@') {
+        Shape::Address
+    } else if written.contains(['/', '\\']) || passage.gap(group.end).starts_with('/') {
+        Shape::Path
+    } else if written.contains('.') || passage.gap(group.start).ends_with('.') {
+        Shape::Dotted
+    } else {
+        Shape::Plain
+    }
 }
 
 /// `/etc` begins a path; `and/or` does not.

@@ -92,6 +92,11 @@ impl<'m> Tone<'m> {
         self.all(Mark::Permit).find(|permit| {
             let clause = passage.clause(permit.at);
             let here = |other: &&Marked| clause.contains(&other.at);
+            // "Can we …" asks.
+            let next = passage.words().get(permit.at + permit.length);
+            if next.is_some_and(|next| matches!(next.text, "i" | "we" | "you")) {
+                return false;
+            }
             !self
                 .marks
                 .iter()

@@ -6,6 +6,7 @@
 
 mod declared;
 mod difference;
+mod weakening;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -27,6 +28,8 @@ const MARGIN_TOKENS: usize = 10;
 /// Tokens beside the words themselves in their window, and for each word.
 const SLACK_TOKENS: usize = 12;
 const TOKENS_PER_WORD: usize = 4;
+/// Most small words before an order.
+const SMALL_WORDS_MAX: usize = 4;
 
 /// All constraints of a session, with the index over their content words.
 #[derive(Debug)]
@@ -241,7 +244,7 @@ impl<'p, 'a> Reading<'p, 'a> {
             found: found.count_ones() as usize,
             lead: found & 1 == 1,
             hits: window,
-            is_order: run.start <= self.passage.clause(run.start).start + 1,
+            is_order: self.begins(run.start),
             region,
         };
         let (altered, fullness) = compared.verdict()?;
@@ -256,6 +259,18 @@ impl<'p, 'a> Reading<'p, 'a> {
             altered,
             fullness,
         })
+    }
+
+    /// Whether nothing but small words stands in a clause before a token, as in an order.
+    fn begins(&self, token: usize) -> bool {
+        let start = self.passage.clause(token).start;
+        let before = &self.passage.words()[start.min(token)..token];
+        before.len() <= SMALL_WORDS_MAX
+            && before.iter().enumerate().all(|(at, word)| {
+                at == 0 && token == start + 1
+                    || word.is_stop_word()
+                    || language::is_light(word.text)
+            })
     }
 
     /// Where the values of a clause may stand: beyond a colon too ("Arrival: 12 May").
@@ -283,7 +298,7 @@ impl<'p, 'a> Reading<'p, 'a> {
                 .map(|anchor| &anchor.value)
         };
         let stands = |value: &Value| match value {
-            Value::Code(code) => anchor::code_stands(self.passage, code, region.clone()),
+            Value::Code { text, .. } => anchor::code_stands(self.passage, text, region.clone()),
             _ => here().any(|other| value.equals(other)),
         };
         let missing: Vec<usize> = (0..declared.anchors.len())

@@ -77,16 +77,15 @@ fn other_values_are_not() {
 
 #[test]
 fn identifiers_paths_and_addresses_are_codes_and_words_are_not() {
-    let code = |text: &str| vec![Value::Code(text.to_owned())];
     for (text, expected) in [
-        ("in dist/ now", code("dist")),
-        ("read .env.local now", code("env local")),
-        ("read /etc/passwd now", code("etc passwd")),
-        ("mail to support@acme.com now", code("support acme com")),
-        ("on the acme.com domain", code("acme com")),
-        ("the orders_prod table", code("orders prod")),
-        ("at 10.0.0.5 now", code("10.0.0.5")),
-        ("to s3://vault-eu/daily now", code("s3 vault eu daily")),
+        ("in dist/ now", vec!["dist"]),
+        ("read .env.local now", vec!["env local"]),
+        ("read /etc/passwd now", vec!["etc passwd"]),
+        ("mail to support@acme.com now", vec!["support acme com"]),
+        ("on the acme.com domain", vec!["acme com"]),
+        ("the orders_prod table", vec!["orders prod"]),
+        ("at 10.0.0.5 now", vec!["10.0.0.5"]),
+        ("to s3://vault-eu/daily now", vec!["s3 vault eu daily"]),
         ("read and/or write", vec![]),
         ("peer-reviewed read-only one-line", vec![]),
         ("e.g. this, i.e. that", vec![]),
@@ -94,7 +93,14 @@ fn identifiers_paths_and_addresses_are_codes_and_words_are_not() {
         ("PII from the API", vec![]),
         ("# Rules and more", vec![]),
     ] {
-        assert_eq!(values(text), expected, "{text}");
+        let codes: Vec<String> = values(text)
+            .into_iter()
+            .map(|value| match value {
+                Value::Code { text, .. } => text,
+                other => panic!("{text}: {other:?}"),
+            })
+            .collect();
+        assert_eq!(codes, expected, "{text}");
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
     (
         Mark::Demand,
         "must, shall, always, required, requires, require, requirement, have to, has to, need to, needs to, \
-         needs, mandatory, obligatory, compulsory, ensure, make sure, be sure to, is to be, are to be, at all \
+         needs, need a, need an, mandatory, obligatory, compulsory, ensure, make sure, be sure to, is to be, are to be, at all \
          times, without exception, without fail, strictly, every time",
     ),
     (Mark::Should, "should, ought to"),
@@ -117,7 +117,14 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          to time, if time permits, time permits, sparing, cut down, keep to a minimum, to a minimum, where it \
          makes sense, think carefully, carefully consider, judgment, judgement, common sense, easy on, try not to, \
          tries to, attempts to, would be, it would be, would rather, would prefer, a good idea, worth, in \
-         moderation, loose, informally, recommendation, suggestion, preference is",
+         moderation, loose, informally, recommendation, suggestion, preference is, commonly, frequently, \
+         customarily, habitually, chiefly, principally, predominantly, at times, hardly ever, almost never, almost \
+         always, nearly always, hopefully, arguably, possibly, presumably, broadly, fairly, somewhat, relatively, \
+         more or less, kind of, sort of, it helps, helps to, helps if, a plus, a bonus, not a good idea, not a \
+         great idea, not great, not wise, not advisable, unwise, inadvisable, undesirable, think before, there is \
+         time, there's time, if you have time, may want to, might want to, hope to, hoping to, favor, favors, \
+         favour, favours, lean toward, lean towards, leans toward, leans towards, soft rule, soft preference, \
+         guidance, steer clear, go light, wary, minimal, minimally, think hard, mild preference, slight preference",
     ),
     (
         Mark::Except,
@@ -132,7 +139,9 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
         Mark::Narrow,
         "important, major, significant, critical, key, large, big, larger, bigger, some, most, many, certain, \
          selected, notable, serious, sensitive, risky, complex, unusual, main, initial, relevant, obvious, high \
-         risk, high value, several, few",
+         risk, high value, several, few, longer, longest, shorter, largest, smaller, biggest, higher, highest, \
+         older, newer, riskier, trickier, costlier, substantial, sizable, sizeable, urgent, non trivial, \
+         nontrivial, borderline, severe, extreme, excessive, full scale, wholesale",
     ),
 ];
 

@@ -86,7 +86,7 @@ impl Declared {
                 continue;
             };
             let mut clause = Self::new(constraint, ConstraintKind::Obligation, text);
-            if clause.contents.len() + clause.anchors.len() > 1 {
+            if clause.contents.len() > 1 {
                 clause.is_clause = true;
                 clause.family.clone_from(&all[0].anchors);
                 clause.is_absolute = all[0].is_absolute;
@@ -103,7 +103,7 @@ impl Declared {
         let marks = language::marks(&passage);
         let tone = Tone::of(&marks, &(0..words.len()), Stance::Neutral);
         let anchors = anchor::anchors(&passage);
-        let contents = contents(words, &anchors);
+        let contents = contents(words, &anchors, &tone);
         let is_negative = tone.has(Mark::Forbid) || tone.has(Mark::Negate);
         let leads = tone.first(Mark::Forbid).is_some_and(|mark| mark.at <= 2);
         let polarity = match kind {
@@ -168,12 +168,17 @@ fn clauses(passage: &Passage<'_>) -> Vec<Range<usize>> {
 }
 
 /// The content words of a declared text, by their concepts, each once. Where there are few, words that say little count too.
-fn contents(words: &[Word<'_>], anchors: &[Anchor]) -> Vec<String> {
+fn contents(words: &[Word<'_>], anchors: &[Anchor], tone: &Tone<'_>) -> Vec<String> {
+    // "Frozen" and "off limits" forbid; what, other words say.
+    let forbids = |at: usize| {
+        let mut forbids = tone.all(Mark::Forbid);
+        forbids.any(|mark| (mark.at..mark.at + mark.length).contains(&at))
+    };
     let mut contents: Vec<String> = Vec::new();
     let mut light: Vec<String> = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let in_anchor = anchors.iter().any(|anchor| anchor.tokens.contains(&at));
-        if in_anchor || says_how(word) {
+        if in_anchor || forbids(at) || says_how(word) {
             continue;
         }
         let concept = language::concept(word.text).into_owned();

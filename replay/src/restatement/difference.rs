@@ -9,12 +9,10 @@ use crate::anchor::Value;
 use crate::language::{self, Mark, Marked};
 use crate::modality::{Tone, words_of};
 
+/// So few items of a constraint's content that a report may hold them by chance.
+const FEW: usize = 2;
 /// How far before "be skipped" a negation makes it the contrary, in tokens.
 const BEFORE_SPARING: usize = 4;
-/// What opens a condition that narrows a limit or a demand.
-const CONDITIONS: &[&str] = &["as", "if", "in", "provided", "so"];
-/// How far before a content word what narrows it stands.
-const BEFORE_CONTENT: usize = 2;
 
 /// The values of a clause against the declared ones.
 pub(super) struct Values {
@@ -66,7 +64,9 @@ impl Compared<'_, '_, '_> {
             let swapped = usize::from(self.values.instead.is_some());
             return Some((Some((AlterationKind::Mutated, difference)), all + swapped));
         }
-        if let Some(difference) = self.weakening(all == total) {
+        if all * 5 >= total * 3
+            && let Some(difference) = self.weakening(all == total)
+        {
             return Some((Some((AlterationKind::Weakened, difference)), all));
         }
         let lost = anchors > 0 && kept == 0;
@@ -118,8 +118,10 @@ impl Compared<'_, '_, '_> {
                 let ordered =
                     self.is_order && !is_part && all_of(self.declared) > 2 && !tone.has(Mark::Past);
                 match demand {
-                    Some(demand) => Some(self.told("what is forbidden is demanded", &demand)),
-                    None => ordered.then(|| "what is forbidden is ordered".to_owned()),
+                    Some(demand) if self.found * 4 >= self.declared.contents.len() * 3 => {
+                        Some(self.told("what is forbidden is demanded", &demand))
+                    }
+                    _ => ordered.then(|| "what is forbidden is ordered".to_owned()),
                 }
             }
             Demands => self.spared().or_else(|| {
@@ -161,11 +163,36 @@ impl Compared<'_, '_, '_> {
         Some(self.told("it need not be done", &spare))
     }
 
+    /// Whether the clause forbids, demands or orders as the constraint does, whatever about.
+    pub(super) fn directs(&self) -> bool {
+        use Polarity::{Both, Demands, Forbids, Permits, Restricts, States};
+        let tone = &self.tone;
+        let limits = || {
+            let limits = [Mark::Exclusive, Mark::Negate, Mark::Cap];
+            tone.forbids() || limits.iter().any(|mark| tone.has(*mark))
+        };
+        let demands = || tone.is_normative() || self.is_order;
+        match self.declared.polarity {
+            // "Not without a signature" demands one.
+            Forbids if self.declared.excepts => limits() || tone.has(Mark::Demand),
+            Forbids | Restricts => limits(),
+            Both | Demands => demands(),
+            Permits | States => true,
+        }
+    }
+
     fn mutation(&self) -> Option<String> {
-        let complete = self.found == self.declared.contents.len();
-        let says_so =
-            complete || self.is_order || self.tone.is_normative() || self.tone.has(Mark::Bound);
-        if !says_so || self.tone.is_report() && !complete {
+        let contents = self.declared.contents.len();
+        let complete = self.found == contents;
+        let directed = self.directs();
+        let kept = self.declared.anchors.len() - self.values.missing.len();
+        let many = complete && self.found + kept > FEW;
+        let few = self.found < FEW && !(self.values.instead.is_some() && directed);
+        if few
+            || self.found * 5 < contents * 3
+            || !directed && !many
+            || self.tone.is_report() && !many
+        {
             return None;
         }
         let passage = self.reading.passage;
@@ -191,109 +218,6 @@ impl Compared<'_, '_, '_> {
         gone.then(|| "the value is left out".to_owned())
     }
 
-    fn weakening(&self, is_whole: bool) -> Option<String> {
-        use Polarity::{Demands, Permits, Restricts, States};
-        let (tone, declared) = (&self.tone, self.declared);
-        if matches!(declared.polarity, Permits | States) {
-            return None;
-        }
-        let words = self.reading.passage.words();
-        let firm = tone.has(Mark::Demand) || tone.has(Mark::Forbid);
-        let softens = |soft: &Marked| {
-            let own = |at: usize| {
-                words
-                    .get(at)
-                    .is_some_and(|word| declared.own.contains(word.text))
-            };
-            let avoids = words
-                .get(soft.at)
-                .is_some_and(|word| word.text.starts_with("avoid"));
-            !(soft.at..soft.at + soft.length).all(own) && !(avoids && firm)
-        };
-        if !declared.softens
-            && let Some(soft) = tone.all(Mark::Soften).find(softens)
-        {
-            return Some(self.told("it is softened", &soft));
-        }
-        if declared.is_absolute
-            && !declared.softens
-            && let Some(should) = tone.merely_should(words)
-        {
-            return Some(self.told("a strict demand is softened", &should));
-        }
-        if let Some(rough) = self.rough() {
-            return Some(format!(
-                "its value is made a rough one: \u{201c}{rough}\u{201d}"
-            ));
-        }
-        let only_unless = declared.polarity == Demands && tone.restricts();
-        if !declared.excepts && !only_unless {
-            let (first, last) = (self.hits[0].token, self.hits[self.hits.len() - 1].token);
-            let opens = |marked: &Marked| {
-                let beside =
-                    marked.at > last || marked.at == self.reading.passage.clause(first).start;
-                beside
-                    && words
-                        .get(marked.at)
-                        .is_some_and(|word| CONDITIONS.contains(&word.text))
-            };
-            let added = tone
-                .first(Mark::Except)
-                .or_else(|| tone.all(Mark::Condition).find(opens));
-            if let Some(added) = added.filter(|_| !tone.has(Mark::Want)) {
-                return Some(self.told("an exception or a condition is added", &added));
-            }
-        }
-        if let Some(narrow) = tone.all(Mark::Narrow).find(|narrow| self.narrows(narrow)) {
-            return Some(self.told("its scope is narrowed", &narrow));
-        }
-        if declared.polarity == Demands
-            && let Some(permit) = tone
-                .permission(self.reading.passage)
-                .filter(|_| !tone.has(Mark::Want))
-        {
-            return Some(self.told("what is demanded is only allowed", &permit));
-        }
-        if let Some(lost) = self.lost_modifier() {
-            return Some(format!(
-                "word for word, but \u{201c}{lost}\u{201d} is left out"
-            ));
-        }
-        let universal = words[self.region.clone()]
-            .iter()
-            .any(|word| language::is_universal(word.text));
-        let bare = declared.polarity == Restricts
-            && is_whole
-            && self.is_order
-            && !tone.restricts()
-            && !universal;
-        (bare && !tone.has(Mark::Want)).then(|| "that it is the only one is left out".to_owned())
-    }
-
-    /// A word that says more of the next one, where the clause is the declared text without it and otherwise the same.
-    fn lost_modifier(&self) -> Option<&str> {
-        let declared = &self.declared.words;
-        let words = self.reading.passage.words();
-        let clause = self.reading.passage.clause(self.hits[0].token);
-        if clause.len() >= declared.len() || clause.len() * 2 < declared.len() {
-            return None;
-        }
-        let mut clause = words[clause].iter().map(|word| word.text).peekable();
-        let mut lost = None;
-        for (at, own) in declared.iter().enumerate() {
-            if clause.next_if(|word| *word == own.text).is_some() {
-                continue;
-            }
-            let says_more =
-                own.is_content && declared.get(at + 1).is_some_and(|next| next.is_content);
-            if !says_more {
-                return None;
-            }
-            lost = Some(own.text.as_str());
-        }
-        lost.filter(|_| clause.peek().is_none())
-    }
-
     /// A mark with words that the declared text does not have.
     fn adds(&self, mark: Mark) -> Option<Marked> {
         let words = self.reading.passage.words();
@@ -303,47 +227,6 @@ impl Compared<'_, '_, '_> {
                 .unwrap_or(&[]);
             !run.iter().all(|word| self.declared.own.contains(word.text))
         })
-    }
-
-    /// The word that makes a rough figure of a declared value.
-    fn rough(&self) -> Option<&str> {
-        let words = self.reading.passage.words();
-        let values = self.reading.anchors.iter().filter(|anchor| {
-            matches!(
-                anchor.value,
-                Value::Quantity { .. } | Value::Time(_) | Value::Date { .. }
-            ) && self.region.contains(&anchor.tokens.start)
-                && self
-                    .declared
-                    .anchors
-                    .iter()
-                    .any(|own| own.equals(&anchor.value))
-        });
-        let mut before = values.filter_map(|anchor| {
-            let at = anchor.tokens.start.checked_sub(1)?;
-            let word = words.get(at)?.text;
-            let close = word == "to"
-                && at > 0
-                && words.get(at - 1).is_some_and(|word| word.text == "close");
-            (language::is_rough(word) || close).then_some(word)
-        });
-        before.find(|word| !self.declared.own.contains(*word))
-    }
-
-    /// Whether what narrows stands directly before one of the constraint's words, and is not its own.
-    fn narrows(&self, narrow: &Marked) -> bool {
-        let words = self.reading.passage.words();
-        let own = |at: usize| {
-            words
-                .get(at)
-                .is_some_and(|word| self.declared.own.contains(word.text))
-        };
-        let end = narrow.at + narrow.length;
-        !(narrow.at..end).all(own)
-            && self
-                .hits
-                .iter()
-                .any(|hit| hit.token >= end && hit.token < end + BEFORE_CONTENT)
     }
 
     /// Whether the clause has the constraint's direction, so that it may be a paraphrase of it.
@@ -368,7 +251,7 @@ impl Compared<'_, '_, '_> {
         }
     }
 
-    fn told(&self, what: &str, mark: &Marked) -> String {
+    pub(super) fn told(&self, what: &str, mark: &Marked) -> String {
         let words = words_of(self.reading.passage.words(), mark);
         format!("{what}: \u{201c}{words}\u{201d}")
     }

@@ -1,0 +1,195 @@
+//! How a clause says a constraint less strongly, of less, or with exceptions.
+
+use super::declared::Polarity;
+use super::difference::Compared;
+use crate::anchor::Value;
+use crate::language::{self, Mark, Marked};
+
+/// How far beside the constraint's words what softens them stands, in tokens.
+const BESIDE: usize = 8;
+/// How far before a content word what narrows it stands.
+const BEFORE_CONTENT: usize = 2;
+/// What opens a condition that narrows a limit or a demand.
+const CONDITIONS: &[&str] = &["as", "if", "in", "provided", "so"];
+
+impl Compared<'_, '_, '_> {
+    pub(super) fn weakening(&self, is_whole: bool) -> Option<String> {
+        use Polarity::{Demands, Permits, Restricts, States};
+        let (tone, declared) = (&self.tone, self.declared);
+        if matches!(declared.polarity, Permits | States) {
+            return None;
+        }
+        let words = self.reading.passage.words();
+        let firm = tone.has(Mark::Demand) || tone.has(Mark::Forbid);
+        let softens = |soft: &Marked| {
+            let own = |at: usize| {
+                words
+                    .get(at)
+                    .is_some_and(|word| declared.own.contains(word.text))
+            };
+            let avoids = words
+                .get(soft.at)
+                .is_some_and(|word| word.text.starts_with("avoid"));
+            let (first, last) = (self.hits[0].token, self.hits[self.hits.len() - 1].token);
+            let near = soft.at + soft.length + BESIDE >= first && soft.at <= last + BESIDE;
+            near && !(soft.at..soft.at + soft.length).all(own) && !(avoids && firm)
+        };
+        if !declared.softens
+            && let Some(soft) = tone.all(Mark::Soften).find(softens)
+        {
+            return Some(self.told("it is softened", &soft));
+        }
+        if let Some(limit) = self.loosened() {
+            return Some(self.told("what is forbidden is only limited", &limit));
+        }
+        if declared.is_absolute
+            && !declared.softens
+            && let Some(should) = tone.merely_should(words)
+        {
+            return Some(self.told("a strict demand is softened", &should));
+        }
+        if let Some(rough) = self.rough() {
+            return Some(format!(
+                "its value is made a rough one: \u{201c}{rough}\u{201d}"
+            ));
+        }
+        let only_unless = declared.polarity == Demands && tone.restricts();
+        if !declared.excepts && !only_unless {
+            let (first, last) = (self.hits[0].token, self.hits[self.hits.len() - 1].token);
+            let opens = |marked: &Marked| {
+                let beside =
+                    marked.at > last || marked.at == self.reading.passage.clause(first).start;
+                beside
+                    && words
+                        .get(marked.at)
+                        .is_some_and(|word| CONDITIONS.contains(&word.text))
+            };
+            let added = tone
+                .first(Mark::Except)
+                .or_else(|| tone.all(Mark::Condition).find(opens));
+            if let Some(added) = added.filter(|_| !tone.has(Mark::Want)) {
+                return Some(self.told("an exception or a condition is added", &added));
+            }
+        }
+        if let Some(narrow) = tone
+            .all(Mark::Narrow)
+            .find(|narrow| self.is_said() && self.narrows(narrow))
+        {
+            return Some(self.told("its scope is narrowed", &narrow));
+        }
+        if declared.polarity == Demands
+            && let Some(permit) = tone
+                .permission(self.reading.passage)
+                .filter(|_| !tone.has(Mark::Want))
+        {
+            return Some(self.told("what is demanded is only allowed", &permit));
+        }
+        if let Some(lost) = self.lost_modifier() {
+            return Some(format!(
+                "word for word, but \u{201c}{lost}\u{201d} is left out"
+            ));
+        }
+        let universal = words[self.region.clone()]
+            .iter()
+            .any(|word| language::is_universal(word.text));
+        let bare = declared.polarity == Restricts
+            && is_whole
+            && self.is_order
+            && !tone.restricts()
+            && !universal;
+        (bare && !tone.has(Mark::Want)).then(|| "that it is the only one is left out".to_owned())
+    }
+
+    /// A limit that names the forbidden thing only to limit it, or to allow it under a condition.
+    fn loosened(&self) -> Option<Marked> {
+        let tone = &self.tone;
+        let words = self.reading.passage.words();
+        let is_own = |mark: &Marked| {
+            words
+                .get(mark.at)
+                .is_some_and(|word| self.declared.own.contains(word.text))
+        };
+        let start = self.reading.passage.clause(self.hits[0].token).start;
+        if self.declared.polarity != Polarity::Forbids || tone.forbids() || tone.has(Mark::Negate) {
+            return None;
+        }
+        let limits = tone.first(Mark::Bound).filter(|mark| mark.at == start);
+        let only = tone.first(Mark::Exclusive).filter(|only| {
+            self.is_order
+                && tone
+                    .all(Mark::Condition)
+                    .any(|mark| mark.at == only.at + only.length)
+        });
+        limits.or(only).filter(|mark| !is_own(mark))
+    }
+
+    /// A word that says more of the next one, where the clause is the declared text without it and otherwise the same.
+    fn lost_modifier(&self) -> Option<&str> {
+        let declared = &self.declared.words;
+        let words = self.reading.passage.words();
+        let clause = self.reading.passage.clause(self.hits[0].token);
+        if clause.len() >= declared.len() || clause.len() * 2 < declared.len() {
+            return None;
+        }
+        let mut clause = words[clause].iter().map(|word| word.text).peekable();
+        let mut lost = None;
+        for (at, own) in declared.iter().enumerate() {
+            if clause.next_if(|word| *word == own.text).is_some() {
+                continue;
+            }
+            let says_more =
+                own.is_content && declared.get(at + 1).is_some_and(|next| next.is_content);
+            if !says_more {
+                return None;
+            }
+            lost = Some(own.text.as_str());
+        }
+        lost.filter(|_| clause.peek().is_none())
+    }
+
+    /// The word that makes a rough figure of a declared value.
+    fn rough(&self) -> Option<&str> {
+        let words = self.reading.passage.words();
+        let values = self.reading.anchors.iter().filter(|anchor| {
+            matches!(
+                anchor.value,
+                Value::Quantity { .. } | Value::Time(_) | Value::Date { .. }
+            ) && self.region.contains(&anchor.tokens.start)
+                && self
+                    .declared
+                    .anchors
+                    .iter()
+                    .any(|own| own.equals(&anchor.value))
+        });
+        let mut before = values.filter_map(|anchor| {
+            let at = anchor.tokens.start.checked_sub(1)?;
+            let word = words.get(at)?.text;
+            let close = word == "to"
+                && at > 0
+                && words.get(at - 1).is_some_and(|word| word.text == "close");
+            (language::is_rough(word) || close).then_some(word)
+        });
+        before.find(|word| !self.declared.own.contains(*word))
+    }
+
+    /// Whether what narrows stands directly before one of the constraint's words, and is not its own.
+    fn narrows(&self, narrow: &Marked) -> bool {
+        let words = self.reading.passage.words();
+        let own = |at: usize| {
+            words
+                .get(at)
+                .is_some_and(|word| self.declared.own.contains(word.text))
+        };
+        let end = narrow.at + narrow.length;
+        !(narrow.at..end).all(own)
+            && self
+                .hits
+                .iter()
+                .any(|hit| hit.token >= end && hit.token < end + BEFORE_CONTENT)
+    }
+
+    /// Whether it is this constraint that the clause is about: by its direction, or by one of its values.
+    fn is_said(&self) -> bool {
+        self.directs() || self.declared.anchors.len() > self.values.missing.len()
+    }
+}
