@@ -18,7 +18,8 @@ mod word;
 
 pub(crate) use denial::{denies, ends_negated};
 pub(crate) use marks::{
-    Mark, Marked, is_absolute, is_beyond, is_light, is_narrow, is_rough, is_universal, marks,
+    Mark, Marked, is_absolute, is_adjectival, is_beyond, is_light, is_narrow, is_relative,
+    is_rough, is_universal, marks,
 };
 pub(crate) use number::{is_number, is_scale};
 pub(crate) use root::concept;

@@ -8,7 +8,7 @@ mod declared;
 mod difference;
 mod weakening;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use remembrancer_schema::payload::ConstraintKind;
@@ -38,6 +38,17 @@ pub(crate) struct Restatements {
     declared: Vec<Declared>,
     /// By concept: what was declared, by position in `declared`, and content word.
     by_concept: HashMap<String, Vec<(usize, usize)>>,
+}
+
+/// A place where a constraint stands itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stated {
+    /// Position of the constraint.
+    pub(crate) constraint: usize,
+    /// Its words.
+    pub(crate) run: Range<usize>,
+    /// They are the declared ones, word for word.
+    pub(crate) word_for_word: bool,
 }
 
 /// A place that restates a constraint.
@@ -94,17 +105,14 @@ impl Restatements {
     }
 
     /// The fullest restatement of each constraint that a text restates, by constraint. A sentence that states another constraint
-    /// is no alteration of this one: `stated` holds those that stand in the text, with where.
-    pub(crate) fn find(
-        &self,
-        passage: &Passage<'_>,
-        stated: &[(usize, Range<usize>)],
-    ) -> Vec<Restated> {
+    /// is no alteration of this one, and a place where one stands word for word is judged already.
+    pub(crate) fn find(&self, passage: &Passage<'_>, stated: &[Stated]) -> Vec<Restated> {
         let hits = self.hits(passage);
         if hits.is_empty() {
             return Vec::new();
         }
         let reading = Reading::new(passage);
+        let stands: HashSet<usize> = stated.iter().map(|stated| stated.constraint).collect();
         let mut best: HashMap<usize, Restated> = HashMap::new();
         let mut consider = |within: Range<usize>, sentence: &Range<usize>, is_sentence: bool| {
             let from = hits.partition_point(|hit| hit.token < within.start);
@@ -112,14 +120,27 @@ impl Restatements {
             let mut here = hits[from..to].to_vec();
             effort::spend(here.len());
             here.sort_unstable();
+            let near = |stated: &&Stated| shared(&stated.run, &within) > 0;
+            let near: Vec<&Stated> = stated.iter().filter(near).collect();
             for group in here.chunk_by(|a, b| a.statement == b.statement) {
                 let declared = &self.declared[group[0].statement];
                 let (contents, anchors) = (declared.contents.len(), declared.anchors.len());
                 if declared.is_long != is_sentence || group.len() * 2 + anchors < contents {
                     continue;
                 }
+                let run = group[0].token..group[group.len() - 1].token + 1;
+                let another = says_another(declared.constraint, &run, &near);
+                let itself = near.iter().any(|stated| {
+                    stated.constraint == declared.constraint
+                        && stated.word_for_word
+                        && shared(&stated.run, &run) > 0
+                });
+                if itself || another && stands.contains(&declared.constraint) {
+                    continue;
+                }
                 if let Some(found) = reading.compare(declared, group, &within, sentence)
-                    && (found.altered.is_none() || !says_another(&found, stated))
+                    && (found.altered.is_none()
+                        || !says_another(found.constraint, &found.run, &near))
                 {
                     keep(&mut best, found);
                 }
@@ -173,15 +194,17 @@ fn pieces(clause: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
         .map(move |start| start..(start + CLAUSE_TOKENS_MAX).min(end))
 }
 
-/// Whether most of what was found belongs to another constraint that stands there itself.
-fn says_another(found: &Restated, stated: &[(usize, Range<usize>)]) -> bool {
-    stated.iter().any(|(constraint, run)| {
-        let shared = run
-            .end
-            .min(found.run.end)
-            .saturating_sub(run.start.max(found.run.start));
-        *constraint != found.constraint && shared * 2 > found.run.len()
-    })
+/// Whether most of a run belongs to another constraint that stands there itself.
+fn says_another(constraint: usize, run: &Range<usize>, near: &[&Stated]) -> bool {
+    near.iter()
+        .any(|stated| stated.constraint != constraint && shared(&stated.run, run) * 2 > run.len())
+}
+
+/// How many tokens two runs share.
+fn shared(one: &Range<usize>, other: &Range<usize>) -> usize {
+    one.end
+        .min(other.end)
+        .saturating_sub(one.start.max(other.start))
 }
 
 /// The fullest place decides. Of two that are equally full, and of two in one place, the one that differs does.
@@ -341,3 +364,6 @@ fn closest(hits: &[Hit], contents: usize) -> Option<&[Hit]> {
     }
     best.map(|(_, _, run)| &hits[run])
 }
+
+#[cfg(test)]
+mod tests;

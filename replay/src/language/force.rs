@@ -124,7 +124,10 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          great idea, not great, not wise, not advisable, unwise, inadvisable, undesirable, think before, there is \
          time, there's time, if you have time, may want to, might want to, hope to, hoping to, favor, favors, \
          favour, favours, lean toward, lean towards, leans toward, leans towards, soft rule, soft preference, \
-         guidance, steer clear, go light, wary, minimal, minimally, think hard, mild preference, slight preference",
+         guidance, steer clear, go light, wary, minimal, minimally, think hard, mild preference, slight \
+         preference, polite to, kind to, smart to, safer to, worthwhile to, courteous to, desirable to, prudent \
+         to, advisable to, aim for, aims for, aiming for, aiming to, shoot for, strive for, striving, appreciated, \
+         be nice, would help, aspire",
     ),
     (
         Mark::Except,
@@ -167,6 +170,21 @@ pub(super) const WORTH: &[&str] = &[
     "worthwhile",
     "warranted",
     "justified",
+    "easy",
+    "cheap",
+    "simple",
+    "quick",
+    "handy",
+    "workable",
+    "doable",
+    "viable",
+    "realistic",
+    "manageable",
+    "desirable",
+    "beneficial",
+    "suitable",
+    "fitting",
+    "affordable",
 ];
 
 /// What stands before one of [`WORTH`].
@@ -183,6 +201,7 @@ pub(super) const CONDITIONAL: &[&str] = &[
     "when it is",
     "where it is",
     "if it seems",
+    "if at all",
     "when it seems",
     "where it seems",
     "if it feels",
@@ -208,6 +227,14 @@ pub(super) const BEYOND: &[&str] = &[
     "outside",
     "wherever",
     "whichever",
+];
+
+/// What opens a relative clause that says which ones are meant.
+pub(super) const RELATIVE: &[&str] = &["that", "who", "whose"];
+
+/// Endings of adjectives.
+pub(super) const ADJECTIVAL: &[&str] = &[
+    "able", "al", "ary", "est", "ful", "ible", "ic", "ish", "ive", "less", "ous",
 ];
 
 /// What speaks of all there is.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::force::{ABSOLUTE, BEYOND, CONDITIONAL, LIGHT, MARKS, ROUGH, UNIVERSAL, WORTH};
+use super::force::{
+    ABSOLUTE, ADJECTIVAL, BEYOND, CONDITIONAL, LIGHT, MARKS, RELATIVE, ROUGH, UNIVERSAL, WORTH,
+};
 use super::is_number;
 use crate::passage::Passage;
 
@@ -143,6 +145,17 @@ pub(crate) fn is_rough(word: &str) -> bool {
 /// Whether a word reaches past the one thing that is allowed.
 pub(crate) fn is_beyond(word: &str) -> bool {
     BEYOND.contains(&word)
+}
+
+/// Whether a word opens a relative clause that says which ones are meant.
+pub(crate) fn is_relative(word: &str) -> bool {
+    RELATIVE.contains(&word)
+}
+
+/// Whether a word ends as an adjective does.
+pub(crate) fn is_adjectival(word: &str) -> bool {
+    let ends = |ending: &&str| word.ends_with(ending) && word.len() > ending.len() + 2;
+    ADJECTIVAL.iter().any(ends)
 }
 
 /// Whether a word speaks of all there is.

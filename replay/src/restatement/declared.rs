@@ -13,6 +13,8 @@ use crate::passage::Passage;
 
 /// Most content words of one constraint that are compared.
 const CONTENTS_MAX: usize = 64;
+/// How far "every" reaches, in tokens.
+const UNIVERSAL_TOKENS: usize = 2;
 
 /// What a constraint does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub(super) struct Declared {
     pub(super) own: BTreeSet<String>,
     /// The same, in order.
     pub(super) words: Vec<OwnWord>,
+    /// Those of its content words that it says of all: "every export".
+    pub(super) universal: BTreeSet<usize>,
     /// It is several clauses.
     pub(super) is_long: bool,
     /// It softens, excepts or makes conditions itself.
@@ -115,6 +119,7 @@ impl Declared {
             ConstraintKind::Obligation if is_negative => Polarity::Both,
             ConstraintKind::Obligation => Polarity::Demands,
         };
+        let universal = universal(words, &contents);
         let without = words.iter().any(|word| word.text == "without");
         let anchors: Vec<Value> = anchors.into_iter().map(|anchor| anchor.value).collect();
         Self {
@@ -132,6 +137,7 @@ impl Declared {
                     is_content: !says_how(word),
                 })
                 .collect(),
+            universal,
             is_long: false,
             softens: tone.has(Mark::Soften) || tone.has(Mark::Should),
             excepts: tone.has(Mark::Except) || tone.has(Mark::Condition) || without,
@@ -196,6 +202,22 @@ fn contents(words: &[Word<'_>], anchors: &[Anchor], tone: &Tone<'_>) -> Vec<Stri
     }
     contents.truncate(CONTENTS_MAX);
     contents
+}
+
+/// The content words that "every", "all" or "any" stands before.
+fn universal(words: &[Word<'_>], contents: &[String]) -> BTreeSet<usize> {
+    let of_all = |at: usize| {
+        let before = &words[at.saturating_sub(UNIVERSAL_TOKENS)..at];
+        before.iter().any(|word| language::is_universal(word.text))
+    };
+    let named = |at: usize| {
+        let concept = language::concept(words[at].text);
+        contents.iter().position(|content| *content == concept)
+    };
+    (0..words.len())
+        .filter(|at| of_all(*at))
+        .filter_map(named)
+        .collect()
 }
 
 /// Whether a word says how something is meant, and not what.

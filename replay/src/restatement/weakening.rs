@@ -1,5 +1,6 @@
 //! How a clause says a constraint less strongly, of less, or with exceptions.
 
+use super::Hit;
 use super::declared::Polarity;
 use super::difference::Compared;
 use crate::anchor::Value;
@@ -11,6 +12,9 @@ const BESIDE: usize = 8;
 const BEFORE_CONTENT: usize = 2;
 /// What opens a condition that narrows a limit or a demand.
 const CONDITIONS: &[&str] = &["as", "if", "in", "provided", "so"];
+
+/// How far into a relative clause a word of the constraint makes it part of that.
+const RELATIVE_TOKENS: usize = 4;
 
 impl Compared<'_, '_, '_> {
     pub(super) fn weakening(&self, is_whole: bool) -> Option<String> {
@@ -71,6 +75,9 @@ impl Compared<'_, '_, '_> {
                 return Some(self.told("an exception or a condition is added", &added));
             }
         }
+        if let Some(which) = self.singled_out() {
+            return Some(format!("its scope is narrowed: \u{201c}{which}\u{201d}"));
+        }
         if let Some(narrow) = tone
             .all(Mark::Narrow)
             .find(|narrow| self.is_said() && self.narrows(narrow))
@@ -121,6 +128,34 @@ impl Compared<'_, '_, '_> {
                     .any(|mark| mark.at == only.at + only.length)
         });
         limits.or(only).filter(|mark| !is_own(mark))
+    }
+
+    /// What says which ones are meant, of those that the declared text means all: "exports that …", "expensive boats".
+    fn singled_out(&self) -> Option<&str> {
+        let words = self.reading.passage.words();
+        let is_new = |word: &str| !self.declared.own.contains(word);
+        let hit_at = |at: usize| self.hits.iter().any(|hit| hit.token == at);
+        let of_all = |hit: &&Hit| self.declared.universal.contains(&hit.content);
+        let all_before = |at: usize| {
+            let before = &words[at.saturating_sub(BEFORE_CONTENT + 1)..at];
+            before.iter().any(|word| language::is_universal(word.text))
+        };
+        self.hits.iter().filter(of_all).find_map(|hit| {
+            let next = words.get(hit.token + 1).filter(|next| {
+                let relative = language::is_relative(next.text) && is_new(next.text);
+                let own = (hit.token + 2..hit.token + 2 + RELATIVE_TOKENS).any(hit_at);
+                relative && !own && self.reading.passage.is_spaced(hit.token + 1)
+            });
+            let before = hit
+                .token
+                .checked_sub(1)
+                .filter(|at| !hit_at(*at) && !all_before(*at));
+            let adjective = before.and_then(|at| words.get(at)).filter(|word| {
+                let plain = !word.is_stop_word() && !language::is_universal(word.text);
+                language::is_adjectival(word.text) && is_new(word.text) && plain
+            });
+            next.or(adjective).map(|word| word.text)
+        })
     }
 
     /// A word that says more of the next one, where the clause is the declared text without it and otherwise the same.

@@ -1,5 +1,6 @@
 //! What a part says that can carry a statement: the statement itself, a change of it, a paraphrase, or its topic.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use super::{Sighting, Watch, Watched, place};
 use crate::analysis::{Alteration, AlterationKind, PresenceState};
 use crate::folding::{Escapes, Folded};
 use crate::passage::Passage;
-use crate::restatement::Restated;
+use crate::restatement::{Restated, Stated};
 use crate::statement::Stems;
 
 /// Most characters of a text that is shown beside another.
@@ -23,13 +24,6 @@ impl Watch {
         let seen = self.seen(self.folded.as_ref(), folded.text());
         let stems = Stems::of(folded);
         let passage = Passage::new(text, folded);
-        let named = |constraint: usize, state, run: Range<usize>, note| Sighting {
-            constraint,
-            state,
-            place: place(text, folded.original(run)),
-            note,
-            alteration: None,
-        };
         let (mut found, mut stated, mut topics) = (Vec::new(), Vec::new(), Vec::new());
         for (index, watched) in self.constraints.iter().enumerate() {
             if !watched.needed.iter().all(|pattern| seen[*pattern]) {
@@ -37,40 +31,67 @@ impl Watch {
             }
             match stands(watched, &passage, &stems) {
                 Ok((state, run, note)) => {
-                    stated.push((index, run.clone()));
-                    found.push(named(index, state, run, note));
+                    stated.push(Stated {
+                        constraint: index,
+                        run: run.clone(),
+                        word_for_word: state == PresenceState::Verbatim,
+                    });
+                    found.push(sighting(text, folded, index, state, run, note));
                 }
                 Err(topic) => topics.push((index, topic)),
             }
         }
-        let mut is_present = vec![false; self.constraints.len()];
-        stated
-            .iter()
-            .for_each(|(index, _)| is_present[*index] = true);
-        let mut is_restated = vec![false; self.constraints.len()];
-        for restated in self.restatements.find(&passage, &stated) {
-            let index = restated.constraint;
-            // Beside the statement itself only a change of the whole of it counts.
-            if is_present[index] && !(restated.altered.is_some() && restated.is_whole) {
-                continue;
-            }
-            is_restated[index] = true;
-            let (state, note) = restated_as(&restated);
-            let mut sighting = named(index, state, restated.run.clone(), note);
-            sighting.alteration = self.alteration(&passage, restated);
-            found.push(sighting);
-        }
+        let restated = self.add_restated(text, &passage, &stated, &mut found);
         for (index, topic) in topics {
             let mentioned = || self.constraints[index].statement.mentioned(&stems);
-            if !is_restated[index]
+            if !restated.contains(&index)
                 && let Some(run) = topic.or_else(mentioned)
             {
                 let note = "its words as a topic: nothing here makes them the statement";
-                found.push(named(index, PresenceState::Mention, run, note));
+                let state = PresenceState::Mention;
+                found.push(sighting(text, folded, index, state, run, note));
             }
         }
         found.sort_by_key(|sighting| (sighting.constraint, sighting.state));
         found
+    }
+
+    /// Adds what restates a constraint, and returns which were.
+    fn add_restated(
+        &self,
+        text: &str,
+        passage: &Passage<'_>,
+        stated: &[Stated],
+        found: &mut Vec<Sighting>,
+    ) -> HashSet<usize> {
+        let (mut constraints, mut replaced) = (HashSet::new(), Vec::new());
+        for restated in self.restatements.find(passage, stated) {
+            let own = stated
+                .iter()
+                .position(|stated| stated.constraint == restated.constraint);
+            if let Some(own) = own {
+                let run = &stated[own].run;
+                let one_place = run.start < restated.run.end && restated.run.start < run.end;
+                // Beside the statement itself only a change of the whole of it counts.
+                if restated.altered.is_none() || !one_place && !restated.is_whole {
+                    continue;
+                }
+                if one_place {
+                    replaced.push(own);
+                }
+            }
+            constraints.insert(restated.constraint);
+            let (state, note) = restated_as(&restated);
+            let (index, run) = (restated.constraint, restated.run.clone());
+            let mut sighting = sighting(text, passage.folded(), index, state, run, note);
+            sighting.alteration = self.alteration(passage, restated);
+            found.push(sighting);
+        }
+        // The same statement in other words, but softened or narrowed, is none.
+        for own in replaced.into_iter().rev() {
+            found.remove(own);
+        }
+        constraints
     }
 
     fn alteration(&self, passage: &Passage<'_>, restated: Restated) -> Option<Arc<Alteration>> {
@@ -81,6 +102,23 @@ impl Watch {
             said: cut(passage.original(restated.within)?),
             difference,
         }))
+    }
+}
+
+fn sighting(
+    text: &str,
+    folded: &Folded,
+    constraint: usize,
+    state: PresenceState,
+    run: Range<usize>,
+    note: &'static str,
+) -> Sighting {
+    Sighting {
+        constraint,
+        state,
+        place: place(text, folded.original(run)),
+        note,
+        alteration: None,
     }
 }
 

@@ -234,6 +234,63 @@ fn evidence_is_bounded_and_counts_tokens_to_the_end() {
 }
 
 #[test]
+fn the_statement_itself_wins_and_the_alteration_stays_as_evidence() {
+    let mut contexts = Contexts::default();
+    let rule = contexts.part(PartKind::System, "Never contact customers.");
+    let softer = contexts.part(PartKind::Summary, "Customers may be contacted when needed.");
+    let paraphrase = contexts.part(PartKind::User, "Customers: no contacting them.");
+    let both = contexts.part(
+        PartKind::User,
+        "Never contact customers. From May on, you may contact customers.",
+    );
+    contexts.turn(1, vec![rule; 12].into_iter().chain([softer]).collect());
+    contexts.turn(2, vec![softer, paraphrase]);
+    contexts.turn(3, vec![both]);
+    let presences = states(&contexts, &[], &limit());
+    use PresenceState::{Altered, Verbatim};
+    for (presence, expected) in presences.iter().zip([Verbatim, Altered, Verbatim]) {
+        assert_eq!(presence.state, expected, "{presence:?}");
+        let altered = presence
+            .evidence
+            .iter()
+            .find_map(|place| place.alteration.as_ref());
+        let altered = altered.expect("what says otherwise is named");
+        assert_eq!(altered.declared, DECLARED);
+        assert_eq!(altered.kind, crate::analysis::AlterationKind::Contradicted);
+        assert!(altered.said.contains("may") && altered.difference.contains("may"));
+    }
+    assert_eq!(presences[0].evidence.len(), EVIDENCE_MAX);
+    assert!(!presences[1].state.is_present() && presences[1].at_risk.is_none());
+}
+
+#[test]
+fn an_alteration_settles_nothing_that_an_unreadable_part_could_say() {
+    let mut contexts = Contexts::default();
+    let secret = contexts.tool_part(PartKind::Summary, None, Err(Absence::Encrypted));
+    let softer = contexts.part(PartKind::User, "You may contact customers.");
+    contexts.turn(1, vec![secret, softer]);
+    contexts.turn(2, vec![softer]);
+    let presences = states(&contexts, &[], &limit());
+    assert_eq!(presences[0].state, PresenceState::Opaque);
+    assert!(presences[0].evidence[0].alteration.is_some());
+    assert_eq!(presences[1].state, PresenceState::Altered);
+}
+
+#[test]
+fn only_carrying_parts_alter() {
+    for kind in [
+        PartKind::Assistant,
+        PartKind::ToolResult,
+        PartKind::ToolCall,
+        PartKind::Reasoning,
+    ] {
+        let text = "You may contact customers.";
+        let presence = stands(ConstraintKind::Prohibition, DECLARED, kind, text);
+        assert_eq!(presence.state, PresenceState::Mention, "{kind:?}");
+    }
+}
+
+#[test]
 fn a_declared_matcher_decides_over_all_carrying_parts() {
     let term = |text: &str| MatchTerm {
         term: Some(text.to_owned()),

@@ -3,7 +3,10 @@
 use super::*;
 use crate::effort;
 
-const HOSTILE: [&str; 13] = [
+const HOSTILE: [&str; 16] = [
+    "contact or customers may ",
+    "usually contact customers 5 days, ",
+    "contact customers: may 5; ",
     "or contact customers ",
     "contact customers; ",
     "you may contact customers unless asked. ",
