@@ -111,11 +111,11 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          reason, without reason, at discretion, discretion, reluctant, hesitate, think twice, not ideal, \
          guideline, time permitting, time allows, might, to the extent possible, as best, best efforts, if time, \
          soft, soft target, soft limit, soft cap, soft budget, is soft, with care, with caution, take care, great \
-         care, extra care, when you can, if you can, where you can, when it can, is best, are best, best not to, \
+         care, extra care, when you can, if you can, where you can, when it can, is best, are best, it's best, \
          best left, is helpful, are helpful, is useful, is nice, is wise, wise to, makes sense, is ideal, is good, \
          sensible to, in principle, on the whole, for the most part, more often than not, now and then, from time \
          to time, if time permits, time permits, sparing, cut down, keep to a minimum, to a minimum, where it \
-         makes sense, think carefully, carefully consider, judgment, judgement, common sense, easy on, try not to, \
+         makes sense, think carefully, carefully consider, judgment, judgement, common sense, easy on, \
          tries to, attempts to, would be, it would be, would rather, would prefer, a good idea, worth, in \
          moderation, loose, informally, recommendation, suggestion, preference is, commonly, frequently, \
          customarily, habitually, chiefly, principally, predominantly, at times, hardly ever, almost never, almost \

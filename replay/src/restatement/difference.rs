@@ -109,7 +109,8 @@ impl Compared<'_, '_, '_> {
                         beyond.text
                     ));
                 }
-                if polarity != Forbids || !self.lead || tone.restricts() || tone.has(Mark::Soften) {
+                let other = tone.restricts() || tone.has(Mark::Soften) || self.declared.excepts;
+                if polarity != Forbids || !self.lead || other {
                     return None;
                 }
                 let demand = tone
@@ -128,7 +129,7 @@ impl Compared<'_, '_, '_> {
                 let conditional = [Mark::Exclusive, Mark::Except, Mark::Condition, Mark::Bound]
                     .iter()
                     .any(|mark| self.adds(*mark).is_some());
-                if let Some(forbid) = tone.first(Mark::Forbid)
+                if let Some(forbid) = self.forbidding()
                     && self.lead
                     && self.found * 4 >= self.declared.contents.len() * 3
                     && !conditional
@@ -148,6 +149,15 @@ impl Compared<'_, '_, '_> {
             }
             Permits => None,
         }
+    }
+
+    /// A prohibition of the constraint's words: before their last, or as one that refers back ("… is prohibited").
+    fn forbidding(&self) -> Option<Marked> {
+        let words = self.reading.passage.words();
+        let last = self.hits[self.hits.len() - 1].token;
+        self.tone
+            .all(Mark::Forbid)
+            .find(|forbid| forbid.at < last || language::prohibition_after(words, forbid.at) > 0)
     }
 
     /// "No need to", "can be skipped"; not "must not be skipped".
