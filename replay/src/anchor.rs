@@ -168,28 +168,14 @@ fn code(passage: &Passage<'_>, group: Range<usize>) -> Option<Anchor> {
         .clone()
         .any(|at| token(at).chars().any(char::is_numeric));
     let gaps = || (group.start + 1..group.end).map(|at| passage.gap(at));
-    let (before, after) = (passage.gap(group.start), passage.gap(group.end));
-    let opened = before.ends_with(['/', '#', '@'])
-        && !before.ends_with("](")
-        && !before.trim_end_matches('#').ends_with(['\n'])
-        && !(before.ends_with('#') && group.start == 0)
-        || before.ends_with('.')
-            && (before.len() == 1 || before[..before.len() - 1].ends_with(char::is_whitespace));
-    let closed = after.starts_with('/');
-    let is_code = if group.len() == 1 {
-        has_digit || opened && !before.ends_with('/') || opened_path(before) || closed
-    } else {
-        let slashes = gaps().map(|gap| gap.matches('/').count()).sum::<usize>();
-        let dotted = || {
-            gaps().any(|gap| gap == ".") && group.clone().all(|at| token(at).chars().count() > 1)
-        };
-        has_digit
-            || opened
-            || closed
-            || slashes > 1
-            || gaps().any(|gap| gap.contains(['_', '@', '\\']) || gap.contains("://"))
-            || dotted()
-    };
+    let opened = opens_code(passage.gap(group.start));
+    let closed = passage.gap(group.end).starts_with('/');
+    let slashes = gaps().map(|gap| gap.matches('/').count()).sum::<usize>();
+    let joint = || gaps().any(|gap| gap.contains(['_', '@', '\\']) || gap.contains("://"));
+    // "e.g" is none.
+    let dotted =
+        || gaps().any(|gap| gap == ".") && group.clone().all(|at| token(at).chars().count() > 1);
+    let is_code = has_digit || opened || closed || slashes > 1 || joint() || dotted();
     is_code.then(|| Anchor {
         value: Value::Code {
             text: joined(folded, group.clone()),
@@ -212,13 +198,15 @@ fn shape(passage: &Passage<'_>, group: &Range<usize>) -> Shape {
     }
 }
 
-/// `/etc` begins a path; `and/or` does not.
-fn opened_path(before: &str) -> bool {
-    before.strip_suffix('/').is_some_and(|rest| {
+/// Whether what stands before a token makes a path or a name of it: `/etc`, `.env`, `@name`, `#channel`; not `and/or`, nor a
+/// heading.
+fn opens_code(before: &str) -> bool {
+    let free = |rest: &str| {
         rest.is_empty()
             || rest.ends_with(char::is_whitespace)
             || rest.ends_with(['`', '"', '\'', '(', '.', '~'])
-    })
+    };
+    before.strip_suffix(['/', '.', '@', '#']).is_some_and(free)
 }
 
 fn joined(folded: &Folded, tokens: Range<usize>) -> String {

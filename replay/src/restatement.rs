@@ -107,16 +107,19 @@ impl Restatements {
     /// The fullest restatement of each constraint that a text restates, by constraint. A sentence that states another constraint
     /// is no alteration of this one, and a place where one stands word for word is judged already.
     pub(crate) fn find(&self, passage: &Passage<'_>, stated: &[Stated]) -> Vec<Restated> {
-        let hits = self.hits(passage);
-        if hits.is_empty() {
+        let (hits, long) = self.hits(passage);
+        if hits.is_empty() && long.is_empty() {
             return Vec::new();
         }
         let reading = Reading::new(passage);
         let stands: HashSet<usize> = stated.iter().map(|stated| stated.constraint).collect();
         let mut best: HashMap<usize, Restated> = HashMap::new();
-        let mut consider = |within: Range<usize>, sentence: &Range<usize>, is_sentence: bool| {
+        let mut consider = |hits: &[Hit], within: Range<usize>, sentence: &Range<usize>| {
             let from = hits.partition_point(|hit| hit.token < within.start);
             let to = hits.partition_point(|hit| hit.token < within.end);
+            if from >= to {
+                return;
+            }
             let mut here = hits[from..to].to_vec();
             effort::spend(here.len());
             here.sort_unstable();
@@ -125,7 +128,7 @@ impl Restatements {
             for group in here.chunk_by(|a, b| a.statement == b.statement) {
                 let declared = &self.declared[group[0].statement];
                 let (contents, anchors) = (declared.contents.len(), declared.anchors.len());
-                if declared.is_long != is_sentence || group.len() * 2 + anchors < contents {
+                if group.len() * 2 + anchors < contents {
                     continue;
                 }
                 let run = group[0].token..group[group.len() - 1].token + 1;
@@ -150,38 +153,40 @@ impl Restatements {
         for sentence in clauses.chunk_by_mut(|_, (_, continues)| *continues) {
             let whole = sentence[0].0.start..sentence[sentence.len() - 1].0.end;
             for (clause, _) in sentence.iter() {
-                pieces(clause).for_each(|piece| consider(piece, &whole, false));
+                pieces(clause).for_each(|piece| consider(&hits, piece, &whole));
             }
-            pieces(&whole).for_each(|piece| consider(piece, &whole, true));
+            pieces(&whole).for_each(|piece| consider(&long, piece, &whole));
         }
         let mut found: Vec<Restated> = best.into_values().collect();
         found.sort_by_key(|restated| restated.constraint);
         found
     }
 
-    /// Every content word of every constraint, by token.
-    fn hits(&self, passage: &Passage<'_>) -> Vec<Hit> {
+    /// Every content word of every constraint, by token: of those that are held against clauses, and against whole sentences.
+    fn hits(&self, passage: &Passage<'_>) -> (Vec<Hit>, Vec<Hit>) {
         let words = passage.words();
         effort::spend(words.len());
-        let mut hits = Vec::new();
+        let (mut hits, mut long) = (Vec::new(), Vec::new());
         if self.by_concept.is_empty() {
-            return hits;
+            return (hits, long);
         }
         for (token, word) in words.iter().enumerate() {
             let concept = language::concept(word.text);
             let places = self.by_concept.get(concept.as_ref());
-            hits.extend(
-                places
-                    .into_iter()
-                    .flatten()
-                    .map(|(statement, content)| Hit {
-                        statement: *statement,
-                        token,
-                        content: *content,
-                    }),
-            );
+            for &(statement, content) in places.into_iter().flatten() {
+                let list = if self.declared[statement].is_long {
+                    &mut long
+                } else {
+                    &mut hits
+                };
+                list.push(Hit {
+                    statement,
+                    token,
+                    content,
+                });
+            }
         }
-        hits
+        (hits, long)
     }
 }
 

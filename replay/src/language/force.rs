@@ -67,17 +67,20 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
     ),
     (
         Mark::Release,
-        "no longer, not prohibited, not forbidden, no longer prohibited, no longer forbidden, anymore, any more, \
-         lifted, withdrawn, revoked, rescinded, waived, superseded, obsolete, overridden, suspended, dropped, was \
-         removed, been removed, were removed, relaxed, does not apply, doesn't apply, not apply, be waived, be \
-         dropped, not only, not just, not limited to, not restricted to, as is, has been lifted, has been removed, \
-         has been dropped, has been withdrawn, has been revoked, has been waived, has been suspended, has been \
-         relaxed, has been cancelled, has been canceled, has been retired, has been overridden, has been \
+        "no longer, not prohibited, not forbidden, no longer prohibited, no longer forbidden, rescinded, waived, \
+         superseded, obsolete, was removed, been removed, were removed, does not apply, doesn't apply, not apply, \
+         be waived, be dropped, not only, not just, not limited to, not restricted to, has been lifted, has been \
+         removed, has been dropped, has been withdrawn, has been revoked, has been waived, has been suspended, has \
+         been relaxed, has been cancelled, has been canceled, has been retired, has been overridden, has been \
          superseded, have been lifted, have been removed, have been dropped, have been withdrawn, have been \
          revoked, have been waived, have been suspended, have been relaxed, have been cancelled, have been \
          canceled, have been retired, have been overridden, have been superseded, has no limit, uncapped, not \
          limited, not capped, not bound, not restricted, not subject to, not enforced, off the table, does not \
-         hold, not frozen, was lifted, is lifted",
+         hold, not frozen, was lifted, is lifted, were lifted, been lifted, now lifted, was withdrawn, were \
+         withdrawn, been withdrawn, now withdrawn, is withdrawn, was revoked, were revoked, been revoked, now \
+         revoked, is revoked, was dropped, were dropped, been dropped, now dropped, is dropped, was suspended, \
+         were suspended, been suspended, now suspended, is suspended, was relaxed, were relaxed, been relaxed, now \
+         relaxed, is relaxed, was overridden, were overridden, been overridden, now overridden, is overridden",
     ),
     (
         Mark::Spare,

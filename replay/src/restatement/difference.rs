@@ -85,7 +85,7 @@ impl Compared<'_, '_, '_> {
             let forbids = tone.first(Mark::Forbid)?;
             return Some(self.told("what may be done is forbidden", &forbids));
         }
-        if let Some(release) = tone.first(Mark::Release) {
+        if let Some(release) = self.adds(Mark::Release) {
             return Some(self.told("it is taken back", &release));
         }
         match polarity {
