@@ -1,6 +1,6 @@
 use super::*;
 use crate::Analysis;
-use crate::analysis::{FindingKind, Severity};
+use crate::analysis::{FindingKind, Risk, Severity};
 use crate::record::fixture::SessionFixture;
 
 fn captured(fixture: SessionFixture, turn: u32, parts: &[(&str, &str)]) -> SessionFixture {
@@ -118,6 +118,39 @@ fn an_unreadable_summary_hides_what_may_stand_in_it() {
             without: PresenceState::NoTrace
         }]
     );
+}
+
+/// What a matcher finds in the agent's own words too does not stand only in the summary, and does not rest on it.
+#[test]
+fn a_matcher_over_every_part_stands_in_messages_too() {
+    let analysed = |any_part: bool| {
+        let fixture = SessionFixture::new().event(
+            "constraint.declared",
+            format!(
+                r#"{{"id":"c","kind":"fact","text":"TX-9002 was released",
+                    "matcher":{{"all_of":[{{"term":"tx-9002","substring":true}}],"any_part":{any_part}}}}}"#
+            ),
+        );
+        let fixture = captured(
+            fixture,
+            1,
+            &[("user", "Look into TX-9002."), ("user", "Go on.")],
+        );
+        let after = [
+            ("summary", "Looked at TX-9002."),
+            ("assistant", "TX-9002 is next."),
+        ];
+        crate::analyse(&captured(fixture, 2, &after).record())
+    };
+    let everywhere = analysed(true);
+    assert_eq!(
+        everywhere.presence[1][0].at_risk,
+        Some(Risk::OnlyInMessages)
+    );
+    assert_eq!(everywhere.controls.emptied[0].elsewhere, [0]);
+    let carrying = analysed(false);
+    assert_eq!(carrying.presence[1][0].at_risk, Some(Risk::OnlyInSummary));
+    assert_eq!(carrying.controls.emptied[0].changed.len(), 1);
 }
 
 #[test]

@@ -185,14 +185,16 @@ impl<'a> Window<'a> {
     /// Whether the constraint stands only where the next compaction may take it.
     pub(super) fn risk(&self, constraint: usize) -> Option<Risk> {
         let search = self.watched(constraint).search.as_ref();
+        // Where every part counts, the agent's own words and results of tools are messages, too.
+        let any_part = search.is_some_and(Search::any_part);
         let holds_on = |footing: Footing| {
+            let stands = |places: &TermPlaces| {
+                places.standing[footing as usize] > 0
+                    || any_part && footing == Footing::Said && !places.other.is_empty()
+            };
             self.places[constraint].standing[footing as usize] > 0
                 || search.is_some_and(|search| {
-                    search.holds(|term| {
-                        self.terms[constraint]
-                            .get(term)
-                            .is_some_and(|places| places.standing[footing as usize] > 0)
-                    })
+                    search.holds(|term| self.terms[constraint].get(term).is_some_and(stands))
                 })
         };
         if holds_on(Footing::Supplied) {
