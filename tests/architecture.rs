@@ -118,7 +118,7 @@ const FILE_LINES_MAX: usize = 400;
 /// Files that are longer, with the length that they may have. Lower a number when its file shrinks; raise none.
 const LONG_FILES: [(&str, usize); 2] = [
     // One type per concept of the analysis, with a sentence for every field: the contract between crates.
-    ("replay/src/analysis.rs", 700),
+    ("replay/src/analysis.rs", 640),
     // The payload types of two events that share most of their words.
     ("schema/src/payload/context.rs", 520),
 ];
