@@ -66,6 +66,14 @@ pub(crate) fn is_statement(words: &[Word<'_>]) -> bool {
     })
 }
 
+/// Whether a text says how things are, rather than ordering it: its main clause has "is" or "are".
+pub(crate) fn is_indicative(words: &[Word<'_>]) -> bool {
+    words
+        .iter()
+        .take_while(|word| !SUBORDINATORS.contains(&word.text))
+        .any(|word| matches!(word.text, "is" | "are"))
+}
+
 /// Whether a whole statement is taken back by what stands beside it in its clause.
 pub(crate) fn takes_back(before: &[Word<'_>], after: &[Word<'_>]) -> bool {
     holds(TAKEN_BACK_BEFORE, &texts(before)) || holds(TAKEN_BACK_AFTER, &texts(after))

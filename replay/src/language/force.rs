@@ -130,7 +130,8 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          guidance, steer clear, go light, wary, minimal, minimally, think hard, mild preference, slight \
          preference, polite to, kind to, smart to, safer to, worthwhile to, courteous to, desirable to, prudent \
          to, advisable to, aim for, aims for, aiming for, aiming to, shoot for, strive for, striving, appreciated, \
-         be nice, would help, aspire",
+         be nice, would help, aspire, in doubt, in case of doubt, if it matters, when it matters, if it helps, when it helps, where it helps, \
+         as best you can, as best it can",
     ),
     (
         Mark::Except,
@@ -188,6 +189,9 @@ pub(super) const WORTH: &[&str] = &[
     "suitable",
     "fitting",
     "affordable",
+    "unsure",
+    "uncertain",
+    "doubtful",
 ];
 
 /// What stands before one of [`WORTH`].

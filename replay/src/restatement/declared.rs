@@ -58,7 +58,7 @@ pub(super) struct Declared {
     /// It softens, excepts or makes conditions itself.
     pub(super) softens: bool,
     pub(super) excepts: bool,
-    /// It demands or forbids in the strongest words.
+    /// It demands or forbids in the strongest words, or says it as settled: "should" is then weaker.
     pub(super) is_absolute: bool,
     /// It negates or forbids.
     pub(super) is_negative: bool,
@@ -141,7 +141,8 @@ impl Declared {
             is_long: false,
             softens: tone.has(Mark::Soften) || tone.has(Mark::Should),
             excepts: tone.has(Mark::Except) || tone.has(Mark::Condition) || without,
-            is_absolute: words.iter().any(|word| language::is_absolute(word.text)),
+            is_absolute: words.iter().any(|word| language::is_absolute(word.text))
+                || language::is_indicative(words),
             is_negative,
         }
     }

@@ -46,7 +46,8 @@ impl Compared<'_, '_, '_> {
         if let Some(limit) = self.loosened() {
             return Some(self.told("what is forbidden is only limited", &limit));
         }
-        if declared.is_absolute
+        let alone = declared.polarity == Restricts && !tone.restricts() && !tone.has(Mark::Want);
+        if (declared.is_absolute || alone)
             && !declared.softens
             && let Some(should) = tone.merely_should(words)
         {
