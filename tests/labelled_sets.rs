@@ -43,7 +43,7 @@ fn conformance_no_pair_judged_absent_is_present_and_survivors_are_found() {
         return;
     };
     assert_eq!(count(&judged, "absent", &PRESENT), (12, 0));
-    let (survivors, found) = count(&judged, "survives", &KEPT);
+    let (survivors, found) = count(&judged, "present", &KEPT);
     assert!(
         survivors > 0 && found * 25 >= survivors * 22,
         "{found} of {survivors}"

@@ -40,7 +40,7 @@ pub struct Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Label {
     /// A person judged that it survives.
-    Survives,
+    Present,
     /// A person judged that it does not.
     Absent,
     /// It was left as it was.
@@ -86,7 +86,7 @@ pub enum CaseError {
 impl Label {
     /// Every label, in the order in which they are shown.
     pub const ALL: [Self; 8] = [
-        Self::Survives,
+        Self::Present,
         Self::Absent,
         Self::Preserved,
         Self::Paraphrased,
@@ -99,7 +99,7 @@ impl Label {
     /// The label as it is written.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Survives => "survives",
+            Self::Present => "present",
             Self::Absent => "absent",
             Self::Preserved => "preserved",
             Self::Paraphrased => "paraphrased",
@@ -140,7 +140,7 @@ impl Case {
         Ok(Self {
             id: text(value, "id")?,
             label: if survives {
-                Label::Survives
+                Label::Present
             } else {
                 Label::Absent
             },

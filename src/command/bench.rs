@@ -216,7 +216,7 @@ fn text(judged: &[Judged], tally: &Tally) -> String {
         &Class::ALL.map(told),
     ));
     text.push_str(
-        "\nkept: labels survives, preserved, paraphrased; states verbatim, matched, partial. altered: labels weakened, mutated,\n\
+        "\nkept: labels present, preserved, paraphrased; states verbatim, matched, partial. altered: labels weakened, mutated,\n\
          contradicted; state altered. gone: labels absent, dropped; states mention, no_trace, opaque, unknown.\n",
     );
     let wrong: Vec<&Judged> = judged.iter().filter(|case| case.is_wrong()).collect();
@@ -328,7 +328,7 @@ mod tests {
             .iter()
             .for_each(|case| tally.add(case.known, case.state));
         let text = anstream::adapter::strip_str(&text(&judged, &tally)).to_string();
-        assert!(text.contains("survives  1      1"), "{text}");
+        assert!(text.contains("present  1      1"), "{text}");
         assert!(
             text.contains("kept     1/2 (50.0 %)  1/1 (100.0 %)"),
             "{text}"

@@ -14,7 +14,7 @@ pub struct Tally {
 /// What a case is, as far as the states can say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// It stands: labelled preserved, paraphrased or surviving; told by `verbatim`, `matched` and `partial`.
+    /// It stands: labelled present, preserved or paraphrased; told by `verbatim`, `matched` and `partial`.
     Kept,
     /// It stands changed: labelled weakened, mutated or contradicted; told by `altered`.
     Altered,
@@ -38,7 +38,7 @@ impl Class {
     /// The class of a label.
     pub fn of_label(label: Label) -> Self {
         match label {
-            Label::Survives | Label::Preserved | Label::Paraphrased => Self::Kept,
+            Label::Present | Label::Preserved | Label::Paraphrased => Self::Kept,
             Label::Weakened | Label::Mutated | Label::Contradicted => Self::Altered,
             Label::Absent | Label::Dropped => Self::Gone,
         }

@@ -5,7 +5,7 @@ use crate::analysis::PresenceState;
 fn both_forms_of_a_line_are_read() {
     let pair = r#"{"id":"p","constraint":"Never shout.","compacted":"x","human_present":true,"judge_present":false}"#;
     let case = Case::parse(pair).expect("a pair");
-    assert_eq!((case.label, case.parts.len()), (Label::Survives, 1));
+    assert_eq!((case.label, case.parts.len()), (Label::Present, 1));
     assert_eq!(case.parts[0].0, PartKind::Summary);
     let case = r#"{"case_id":"c","invariant":"Never shout.","label":"mutated","summary":"S","operator":"o","category":"k",
         "after":[{"role":"system","content":"a"},{"role":"user","content":"S"},{"role":"tool","content":"b"},{"role":"assistant","content":"d"}]}"#;
@@ -82,5 +82,40 @@ fn precision_and_recall_are_counted_by_class() {
     assert_eq!(
         tally.among(Label::Paraphrased, &[PresenceState::Altered]),
         1
+    );
+}
+
+/// Sentences about many subjects, each a rewrite of the constraint above it, with what was done to it.
+const REWRITES: &str = include_str!("tests/rewrites.txt");
+
+#[test]
+fn rewrites_about_many_subjects_are_told() {
+    let (mut constraint, mut tally) = ("", Tally::default());
+    for line in REWRITES.lines() {
+        let Some((label, text)) = line
+            .trim_start()
+            .split_once(": ")
+            .filter(|_| line.starts_with(' '))
+        else {
+            constraint = line;
+            continue;
+        };
+        let text = format!("Summary of the session so far. {text} Work goes on as planned.");
+        let case = Case {
+            id: String::new(),
+            label: Label::of_case(label).expect("a label"),
+            constraint: constraint.to_owned(),
+            parts: vec![(PartKind::Summary, text)],
+        };
+        tally.add(case.label, case.judge().state);
+    }
+    let told = |label, state: &[PresenceState]| (tally.among(label, state), tally.labelled(label));
+    use PresenceState::{Altered, Matched, Partial, Verbatim};
+    assert_eq!(told(Label::Weakened, &[Altered]), (40, 40));
+    assert_eq!(told(Label::Mutated, &[Altered]), (12, 12));
+    assert_eq!(told(Label::Contradicted, &[Altered]), (32, 34));
+    assert_eq!(
+        told(Label::Paraphrased, &[Verbatim, Matched, Partial]),
+        (29, 29)
     );
 }
