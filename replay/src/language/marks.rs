@@ -54,37 +54,39 @@ pub(crate) struct Marked {
     pub(crate) mark: Mark,
 }
 
+/// A run of words after its first, and what it does.
+type Run = (Vec<&'static str>, Mark);
+
 /// By first word: the rest of each run, the longest first.
-static RUNS: LazyLock<HashMap<&'static str, Vec<(Vec<&'static str>, Mark)>>> =
-    LazyLock::new(|| {
-        let mut runs: HashMap<&str, Vec<(Vec<&str>, Mark)>> = HashMap::new();
-        for (mark, phrases) in MARKS {
-            for phrase in phrases.split(',') {
-                let mut words = phrase.split_whitespace();
-                if let Some(first) = words.next() {
-                    let rest = words.collect();
-                    runs.entry(first).or_default().push((rest, *mark));
-                }
-            }
-        }
-        for phrase in CONDITIONAL {
+static RUNS: LazyLock<HashMap<&'static str, Vec<Run>>> = LazyLock::new(|| {
+    let mut runs: HashMap<&str, Vec<(Vec<&str>, Mark)>> = HashMap::new();
+    for (mark, phrases) in MARKS {
+        for phrase in phrases.split(',') {
             let mut words = phrase.split_whitespace();
             if let Some(first) = words.next() {
-                let start: Vec<&str> = words.collect();
-                let softened = |worth: &&'static str| {
-                    let rest = start.iter().copied().chain([*worth]).collect();
-                    (rest, Mark::Soften)
-                };
-                runs.entry(first)
-                    .or_default()
-                    .extend(WORTH.iter().map(softened));
+                let rest = words.collect();
+                runs.entry(first).or_default().push((rest, *mark));
             }
         }
-        for runs in runs.values_mut() {
-            runs.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
+    }
+    for phrase in CONDITIONAL {
+        let mut words = phrase.split_whitespace();
+        if let Some(first) = words.next() {
+            let start: Vec<&str> = words.collect();
+            let softened = |worth: &&'static str| {
+                let rest = start.iter().copied().chain([*worth]).collect();
+                (rest, Mark::Soften)
+            };
+            runs.entry(first)
+                .or_default()
+                .extend(WORTH.iter().map(softened));
         }
-        runs
-    });
+    }
+    for runs in runs.values_mut() {
+        runs.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
+    }
+    runs
+});
 
 /// Every mark of a text, in order; none overlaps another. A run of words is one only where nothing but space divides them.
 pub(crate) fn marks(passage: &Passage<'_>) -> Vec<Marked> {

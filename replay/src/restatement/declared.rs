@@ -155,11 +155,14 @@ fn clauses(passage: &Passage<'_>) -> Vec<Range<usize>> {
     let mut clauses: Vec<Range<usize>> = Vec::new();
     for (clause, _) in passage.clauses() {
         let mut start = clause.start;
-        for at in clause.start + 1..clause.end {
-            let set_against = matches!(
-                words[at].text,
-                "never" | "not" | "which" | "no" | "don't" | "do"
-            );
+        for (at, word) in words
+            .iter()
+            .enumerate()
+            .take(clause.end)
+            .skip(clause.start + 1)
+        {
+            let set_against =
+                matches!(word.text, "never" | "not" | "which" | "no" | "don't" | "do");
             if set_against && passage.gap(at).contains(',') {
                 clauses.push(start..at);
                 start = at;

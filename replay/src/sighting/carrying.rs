@@ -122,12 +122,15 @@ fn sighting(
     }
 }
 
+/// The state that a statement gives, its words, and what was found.
+type Statement = (PresenceState, Range<usize>, &'static str);
+
 /// Where a part states a constraint, word for word or in other forms of its words; or else where it does so as a topic.
 fn stands(
     watched: &Watched,
     passage: &Passage<'_>,
     stems: &Stems<'_>,
-) -> Result<(PresenceState, Range<usize>, &'static str), Option<Range<usize>>> {
+) -> Result<Statement, Option<Range<usize>>> {
     let statement = &watched.statement;
     let topic = match statement.verbatim(passage) {
         Ok(run) => {
