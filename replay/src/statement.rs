@@ -18,7 +18,7 @@ use crate::effort;
 use crate::folding::{Escapes, Folded};
 use crate::language::{self, Stance, Word};
 use crate::passage::Passage;
-use edges::{cuts_number, narrowed};
+use edges::{code_edges, cuts_code, cuts_number, narrowed};
 use governing::{Beside, leading_prohibition, reach};
 use term::terms;
 pub(crate) use term::{Stems, Term, joins};
@@ -39,6 +39,8 @@ pub(crate) struct Statement {
     needle: Folded,
     /// Where its clauses begin, but the first.
     boundaries: BTreeSet<usize>,
+    /// Whether it begins and ends with an identifier.
+    code_edges: (bool, bool),
     /// Tokens that the declared text has: their like beside a match changes nothing.
     own: BTreeSet<String>,
     /// The declared text itself allows, forbids or demands.
@@ -60,6 +62,7 @@ impl Statement {
     pub(crate) fn new(kind: ConstraintKind, text: &str) -> Self {
         let needle = Folded::new(text, Escapes::Plain);
         let passage = Passage::new(text, &needle);
+        let code_edges = code_edges(&passage);
         let boundaries = passage.boundaries(&(0..needle.len())).collect();
         let words = passage.words();
         let own: BTreeSet<String> = words.iter().map(|word| word.text.to_owned()).collect();
@@ -97,6 +100,7 @@ impl Statement {
             kind,
             needle,
             boundaries,
+            code_edges,
             own,
             is_modal,
             needs,
@@ -138,7 +142,8 @@ impl Statement {
                 Some(stance) => self.is_governed(passage, &run, stance),
                 None => self.stands_whole(passage, &run),
             };
-            if counts && !cuts_number(passage, &run) {
+            let cut = cuts_number(passage, &run) || cuts_code(passage, &run, self.code_edges);
+            if counts && !cut {
                 return Ok(run);
             }
             topic.get_or_insert(run);

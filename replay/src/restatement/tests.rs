@@ -206,6 +206,13 @@ fn another_value_is_a_mutation_and_another_spelling_is_none() {
 }
 
 #[test]
+fn a_longer_path_is_another_value() {
+    let only = "Only modify files under src/billing/.";
+    let deeper = "Only modify files under src/billing/old/.";
+    check(&[(Obligation, only, deeper, Some(Some(Mutated)))]);
+}
+
+#[test]
 fn a_softer_word_weakens_unless_the_declared_text_has_it_too() {
     let never = "Never forward letters to the old address.";
     check(&[

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use crate::anchor::{self, Value};
 use crate::language;
 use crate::passage::Passage;
+
+use super::joins;
 
 /// Whether the word before a run makes it speak of less: "large claims need a receipt".
 pub(super) fn narrowed(passage: &Passage<'_>, run: &Range<usize>) -> bool {
@@ -31,4 +34,27 @@ pub(super) fn cuts_number(passage: &Passage<'_>, run: &Range<usize>) -> bool {
             .start
             .checked_sub(1)
             .is_some_and(|before| goes_on(run.start, before))
+}
+
+/// Whether a declared text begins and ends with an identifier or a path.
+pub(super) fn code_edges(passage: &Passage<'_>) -> (bool, bool) {
+    let anchors = anchor::anchors(passage);
+    let mut codes = anchors
+        .iter()
+        .filter(|anchor| matches!(anchor.value, Value::Code { .. }));
+    let begins = codes.clone().any(|code| code.tokens.start == 0);
+    (
+        begins,
+        codes.any(|code| code.tokens.end == passage.words().len()),
+    )
+}
+
+/// Whether a run that begins or ends with an identifier stands inside a longer one: "src/billing" is not in "src/billing/old".
+pub(super) fn cuts_code(
+    passage: &Passage<'_>,
+    run: &Range<usize>,
+    (begins, ends): (bool, bool),
+) -> bool {
+    let goes_on = |at: usize| at > 0 && at < passage.words().len() && joins(passage.gap(at));
+    begins && goes_on(run.start) || ends && goes_on(run.end)
 }

@@ -448,3 +448,33 @@ fn a_number_that_goes_on_is_another_number() {
         );
     }
 }
+
+#[test]
+fn an_identifier_that_goes_on_is_another_identifier() {
+    use ConstraintKind::Obligation;
+    let cases = [
+        (
+            "Only modify files under src/billing/.",
+            "Only modify files under src/billing/.",
+            "verbatim",
+        ),
+        (
+            "Only modify files under src/billing/.",
+            "Only modify files under `src/billing`, please.",
+            "verbatim",
+        ),
+        (
+            "Only modify files under src/billing/.",
+            "Only modify files under src/billing/old/.",
+            "topic",
+        ),
+        ("Read from replica_02", "Read from replica_02_old.", "topic"),
+        ("Read from replica_02", "Read from replica_02.", "verbatim"),
+        ("Delete files", "Delete files/folders.", "verbatim"),
+    ];
+    for (declared, text, expected) in cases {
+        let said = says(Obligation, declared, text);
+        let fits = said == expected || expected == "topic" && said != "verbatim";
+        assert!(fits, "{said}: {declared} / {text}");
+    }
+}
