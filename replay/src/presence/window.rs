@@ -12,6 +12,9 @@ enum Footing {
     Said,
 }
 
+/// Most altered places that are named: each brings two texts, and the next turn names them again.
+const ALTERED_MAX: usize = 2;
+
 /// How many positions have each footing.
 type Standing = [usize; 3];
 
@@ -218,7 +221,12 @@ impl<'a> Window<'a> {
         self.add_terms(constraint, &mut evidence, most);
         // What says otherwise is named even where many places say it.
         evidence.truncate(most - usize::from(!places.altered.is_empty()));
-        let altered = places.altered.iter().rev().filter_map(sighted(Altered));
+        let altered = places
+            .altered
+            .iter()
+            .rev()
+            .filter_map(sighted(Altered))
+            .take(ALTERED_MAX);
         let partial = places.partial.iter().filter_map(sighted(Partial));
         let mention = places.mention.iter().rev().filter_map(sighted(Mention));
         let left = most.saturating_sub(evidence.len());
