@@ -279,7 +279,7 @@ fn compared(row: &[Presence], without: &[PresenceState]) -> EmptiedSummary {
             control.absent.push(constraint);
         }
     }
-    control.says_nothing = control.changed.is_empty();
+    control.says_nothing = !control.changed.iter().any(ChangedState::counts);
     control
 }
 

@@ -20,6 +20,8 @@ use window::Window;
 
 /// Most places that are named for a state.
 const EVIDENCE_MAX: usize = 8;
+/// Most altered places that are named: each brings two texts, and the next turn names them again.
+const ALTERED_MAX: usize = 2;
 
 /// For each turn, for each constraint: its state, where it stands, and what it left with. Depends on nothing but its input.
 pub fn matrix(

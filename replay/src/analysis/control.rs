@@ -27,8 +27,8 @@ pub struct EmptiedSummary {
     pub turn: u32,
     /// The summaries that it brought.
     pub summaries: Vec<PartIndex>,
-    /// Constraints whose result is another without the summary: here the check speaks of the summary. `verbatim` and
-    /// `matched` are one result: present.
+    /// Constraints whose state is another without the summary. `verbatim` and `matched` are one: present. Where the change
+    /// counts ([`ChangedState::counts`]) the check speaks of the summary.
     pub changed: Vec<ChangedState>,
     /// Present with and without it, in instructions or re-supplied material: emptying the summary cannot change that.
     pub supplied: Vec<ConstraintIndex>,
@@ -36,11 +36,11 @@ pub struct EmptiedSummary {
     pub elsewhere: Vec<ConstraintIndex>,
     /// Not present, and in the same state with and without it.
     pub absent: Vec<ConstraintIndex>,
-    /// Whether no result changes: then the check says nothing about the summary.
+    /// Whether no change counts: then the check says nothing about the summary.
     pub says_nothing: bool,
 }
 
-/// A constraint whose result rests on a summary.
+/// A constraint whose state rests on a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ChangedState {
     /// The constraint.
@@ -49,6 +49,16 @@ pub struct ChangedState {
     pub with: PresenceState,
     /// Its state with the summary emptied.
     pub without: PresenceState,
+}
+
+impl ChangedState {
+    /// Whether the result of the check changes: present or not, restated with a difference or not. `partial`, `mention` and
+    /// `no_trace` all say that the constraint is not present; which of them it is asks for a reader.
+    pub fn counts(&self) -> bool {
+        let is_result =
+            |state: PresenceState| state.is_present() || state == PresenceState::Altered;
+        is_result(self.with) || is_result(self.without)
+    }
 }
 
 /// A statement in words that no language has, made up from the session's id and looked for as any other.
@@ -78,8 +88,14 @@ pub struct FoundControl {
 impl EmptiedSummary {
     /// The result in words.
     pub fn in_words(&self) -> String {
-        let (changed, supplied) = (self.changed.len(), self.supplied.len());
-        let (elsewhere, absent) = (self.elsewhere.len(), self.absent.len());
+        let changed = self
+            .changed
+            .iter()
+            .filter(|changed| changed.counts())
+            .count();
+        let to_read = self.changed.len() - changed;
+        let (supplied, elsewhere) = (self.supplied.len(), self.elsewhere.len());
+        let absent = self.absent.len();
         let rest = [
             (
                 supplied,
@@ -87,6 +103,10 @@ impl EmptiedSummary {
             ),
             (elsewhere, "stay present in messages"),
             (absent, "are not present either way"),
+            (
+                to_read,
+                "not present either way, but in words that the summary brings, to be read",
+            ),
         ]
         .into_iter()
         .filter(|&(count, _)| count > 0)
@@ -106,7 +126,7 @@ impl EmptiedSummary {
         } else {
             format!(
                 "with the summary emptied {changed} of {} results change at turn {}{rest}",
-                changed + supplied + elsewhere + absent,
+                changed + supplied + elsewhere + absent + to_read,
                 self.turn
             )
         }

@@ -226,3 +226,23 @@ fn the_words_of_a_control_follow_from_the_session_and_from_nothing_else() {
         assert!(text.split(' ').all(|word| word.len() <= 10), "{text}");
     }
 }
+
+#[test]
+fn a_likely_paraphrase_in_a_summary_is_for_a_reader_and_no_result() {
+    let analysis = compacted(&[
+        ("system", "You may not contact customers."),
+        ("summary", "Contracts must not be agreed to or signed off."),
+    ]);
+    let control = &analysis.controls.emptied[0];
+    let change = control.changed[0];
+    assert_eq!(
+        (change.constraint, change.with, change.without),
+        (3, PresenceState::Partial, PresenceState::NoTrace)
+    );
+    assert!(control.says_nothing && !change.counts());
+    let words = control.in_words();
+    assert!(
+        words.contains("no result changes") && words.contains("1 not present either way, but"),
+        "{words}"
+    );
+}

@@ -1,6 +1,7 @@
 //! The context at hand while the turns are walked through: each turn takes away and adds parts at the end.
 
 use super::*;
+use crate::analysis::ContextPart;
 use crate::matcher::Search;
 use crate::sighting::{Place, Watched};
 
@@ -11,9 +12,6 @@ enum Footing {
     Summarised,
     Said,
 }
-
-/// Most altered places that are named: each brings two texts, and the next turn names them again.
-const ALTERED_MAX: usize = 2;
 
 /// How many positions have each footing.
 type Standing = [usize; 3];
@@ -377,12 +375,12 @@ impl<'a> Window<'a> {
         self.sums.pop();
     }
 
-    fn part(&self, position: usize) -> Option<&'a crate::analysis::ContextPart> {
-        self.timeline.parts.get(*self.parts.get(position)? as usize)
-    }
-
     fn part_kind(&self, position: usize) -> Option<PartKind> {
         self.part(position).map(|part| part.kind)
+    }
+
+    fn part(&self, position: usize) -> Option<&'a ContextPart> {
+        self.timeline.parts.get(*self.parts.get(position)? as usize)
     }
 
     /// Whether a part that cannot be read could carry a statement.

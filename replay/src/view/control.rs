@@ -28,9 +28,9 @@ pub struct EmptiedView<'a> {
     pub turn: u32,
     /// The result in words.
     pub result: String,
-    /// Whether no result changes.
+    /// Whether no result changes: present or not, restated with a difference or not.
     pub says_nothing: bool,
-    /// Constraints whose result is another without the summary.
+    /// Constraints whose state is another without the summary.
     pub changed: Vec<ChangedView<'a>>,
     /// Present either way, in instructions or re-supplied material: the check cannot fail here.
     pub supplied: Vec<&'a str>,
@@ -40,7 +40,7 @@ pub struct EmptiedView<'a> {
     pub absent: Vec<&'a str>,
 }
 
-/// A constraint whose result rests on a summary.
+/// A constraint whose state rests on a summary.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChangedView<'a> {
     /// The constraint.
