@@ -8,7 +8,7 @@ use remembrancer_schema::Origin;
 use remembrancer_schema::receipt::{self, ReceiptLine};
 use remembrancer_schema::signing::{LedgerKey, PublicKey};
 use tokio::sync::{OnceCell, Semaphore, mpsc};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::blob_store::BlobStoreError;
 use crate::checkpoint_copy::{CheckpointCopies, CheckpointCopy};
@@ -180,6 +180,7 @@ impl Ledger {
             lock,
             retry: Retry::default(),
             acts: ActsDue::default(),
+            answering: JoinSet::new(),
         };
         // A thread of its own: it waits in calls to SQLite and to the disk; and as a task among those of the requests it would
         // wait its turn at every answer of a database server.

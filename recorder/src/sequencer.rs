@@ -9,6 +9,7 @@ use remembrancer_schema::SessionId;
 use remembrancer_schema::checkpoint::Checkpoint;
 use remembrancer_schema::signing::LedgerKey;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::checkpoint_copy::CheckpointCopies;
@@ -69,6 +70,8 @@ pub(crate) struct Sequencer {
     pub(crate) lock: Option<File>,
     pub(crate) retry: Retry,
     pub(crate) acts: ActsDue,
+    /// Groups that are stored and whose answers are on their way.
+    pub(crate) answering: JoinSet<()>,
 }
 
 /// When the ledger is opened again.
@@ -115,6 +118,7 @@ impl Sequencer {
             self.serve(requests).await;
             self.copies.write_due();
         }
+        while self.answering.join_next().await.is_some() {}
         self.copies.write_all();
         if let Some(writer) = self.writer {
             writer.close().await;
@@ -134,7 +138,7 @@ impl Sequencer {
                 self.standing.resume();
                 let outcomes = answers.iter().flat_map(Answer::outcomes);
                 self.metrics.group_committed(outcomes, begun.elapsed());
-                answer(requests, answers);
+                answer(requests, answers, &mut self.answering);
             }
             Err(GroupError::NotStored(error)) => {
                 let reason = error.to_string();
@@ -304,7 +308,8 @@ impl Sequencer {
             }
             Ok((answers, rows, edge, is_empty))
         };
-        // A database that gives no answer must not hold up the clients' answers for ever.
+        // A server that gives no answer must not hold up the clients' answers for ever. SQLite answers on this very thread,
+        // where its own bounded wait for another writer is the only one.
         let written = tokio::time::timeout(GROUP_TIME_MAX, writing)
             .await
             .unwrap_or(Err(LedgerError::NoAnswer(GROUP_TIME_MAX.as_secs())));

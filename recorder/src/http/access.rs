@@ -1,4 +1,5 @@
-//! Who may do what: bearer keys, checked before a body is read.
+//! Who may do what: bearer keys, checked before a body is read. Whether the key of posted events was revoked meanwhile is
+//! checked by the group that stores them.
 
 use std::sync::Arc;
 use std::time::Duration;

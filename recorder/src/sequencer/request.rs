@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::task::JoinSet;
 
 use super::GroupLimits;
 use crate::error::LedgerError;
@@ -86,12 +87,13 @@ const SPREAD_MIN: usize = 4;
 
 /// Answers each request. Each answer wakes a task: from the sequencer's thread, which is none of those that run them, every
 /// one would go through the queue that all of these share. One task that wakes the others on a thread of theirs does not,
-/// and the next group is begun meanwhile.
-pub(super) fn answer(requests: Vec<Request>, answers: Vec<Answer>) {
+/// and the next group is begun meanwhile. `answering` holds these tasks until they end.
+pub(super) fn answer(requests: Vec<Request>, answers: Vec<Answer>, answering: &mut JoinSet<()>) {
+    while answering.try_join_next().is_some() {}
     if requests.len() < SPREAD_MIN {
         return answer_each(requests, answers);
     }
-    drop(tokio::spawn(async move { answer_each(requests, answers) }));
+    answering.spawn(async move { answer_each(requests, answers) });
 }
 
 /// A client that is gone meanwhile gets no answer; its events are stored all the same.

@@ -13,6 +13,7 @@ use rusqlite::{ErrorCode, OpenFlags, OptionalExtension as _, Row, ToSql, params}
 use super::reading::{SIZE, select_entries, select_sessions};
 use super::{BUSY_TIMEOUT, PAGE_BYTES, WAL_CHECKPOINT_PAGES, blobs};
 use crate::admin_act::AdminActRow;
+use crate::data_dir::failed;
 use crate::error::LedgerError;
 use crate::session::{SessionColumns, SessionSummary};
 use crate::store::{
@@ -27,14 +28,26 @@ const STATEMENTS_KEPT: usize = 32;
 pub(super) struct Direct(rusqlite::Connection);
 
 impl Direct {
-    /// Opens a file as [`super::writing`] has it opened for sqlx.
+    /// Opens a file as [`super::writing()`] has it opened for sqlx.
     pub(super) fn open(file: &Path) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = rusqlite::Connection::open_with_flags(file, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.execute_batch(&format!("PRAGMA page_size = {PAGE_BYTES}"))?;
+        // Where the log cannot be kept SQLite stays in another mode and says so only in its answer. The connection that reads
+        // beside this one relies on the log.
+        let mode: String =
+            connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+        if mode != "wal" {
+            let reason = format!(
+                "SQLite stays in journal mode {mode:?}; keep the data folder on a local file system"
+            );
+            let kept = failed("cannot keep a write-ahead log beside", file);
+            return Err(kept(std::io::Error::other(reason)));
+        }
         connection.execute_batch(&format!(
-            "PRAGMA page_size = {PAGE_BYTES}; PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; \
-             PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = {WAL_CHECKPOINT_PAGES}"
+            "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; \
+             PRAGMA wal_autocheckpoint = {WAL_CHECKPOINT_PAGES}"
         ))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
         Ok(Self(connection))
