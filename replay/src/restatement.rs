@@ -4,10 +4,12 @@
 //! constraint's content stands in one clause, the clause's values and its modality are held against those declared: another
 //! value is a mutation, a softer modality a weakening, the opposite a contradiction. What is left is likely a paraphrase.
 
+mod candidate;
 mod declared;
 mod difference;
 mod weakening;
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -19,6 +21,7 @@ use crate::effort;
 use crate::language::{self, Marked, Stance};
 use crate::modality::Tone;
 use crate::passage::Passage;
+use candidate::Index;
 use declared::Declared;
 
 /// Longest clause that is compared at once; a longer one is compared in pieces.
@@ -36,8 +39,7 @@ const SMALL_WORDS_MAX: usize = 4;
 pub(crate) struct Restatements {
     /// Each whole, and its clauses after it.
     declared: Vec<Declared>,
-    /// By concept: what was declared, by position in `declared`, and content word.
-    by_concept: HashMap<String, Vec<(usize, usize)>>,
+    index: Index,
 }
 
 /// A place where a constraint stands itself.
@@ -68,10 +70,9 @@ pub(crate) struct Restated {
     fullness: usize,
 }
 
-/// A content word of a constraint in a text.
+/// A content word of a constraint in a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Hit {
-    statement: usize,
     token: usize,
     content: usize,
 }
@@ -89,104 +90,93 @@ impl Restatements {
             .zip(declared)
             .flat_map(|(constraint, (kind, text))| Declared::read(constraint, kind, text))
             .collect();
-        let mut by_concept: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
-        for (statement, one) in declared.iter().enumerate() {
-            for (content, concept) in one.contents.iter().enumerate() {
-                by_concept
-                    .entry(concept.clone())
-                    .or_default()
-                    .push((statement, content));
-            }
-        }
-        Self {
-            declared,
-            by_concept,
-        }
+        let index = Index::new(&declared);
+        Self { declared, index }
     }
 
     /// The fullest restatement of each constraint that a text restates, by constraint. A sentence that states another constraint
     /// is no alteration of this one, and a place where one stands word for word is judged already.
     pub(crate) fn find(&self, passage: &Passage<'_>, stated: &[Stated]) -> Vec<Restated> {
-        let (hits, long) = self.hits(passage);
-        if hits.is_empty() && long.is_empty() {
+        let Some(mut candidates) = self.index.candidates(&self.declared, passage) else {
             return Vec::new();
-        }
+        };
         let reading = Reading::new(passage);
-        let stands: HashSet<usize> = stated.iter().map(|stated| stated.constraint).collect();
+        let standing = Standing::new(stated);
         let mut best: HashMap<usize, Restated> = HashMap::new();
-        let mut consider = |hits: &[Hit], within: Range<usize>, sentence: &Range<usize>| {
-            let from = hits.partition_point(|hit| hit.token < within.start);
-            let to = hits.partition_point(|hit| hit.token < within.end);
-            if from >= to {
-                return;
-            }
-            let mut here = hits[from..to].to_vec();
-            effort::spend(here.len());
-            here.sort_unstable();
-            let near = |stated: &&Stated| shared(&stated.run, &within) > 0;
-            let near: Vec<&Stated> = stated.iter().filter(near).collect();
-            for group in here.chunk_by(|a, b| a.statement == b.statement) {
-                let declared = &self.declared[group[0].statement];
-                let (contents, anchors) = (declared.contents.len(), declared.anchors.len());
-                if group.len() * 2 + anchors < contents {
-                    continue;
+        let mut consider = |within: Range<usize>, sentence: &Range<usize>, whole: bool| {
+            let near: OnceCell<Vec<&Stated>> = OnceCell::new();
+            candidates.within(&within, whole, |statement, hits| {
+                let declared = &self.declared[statement];
+                let near = near.get_or_init(|| standing.near(&within));
+                if standing.is_judged(declared.constraint, hits, near) {
+                    return;
                 }
-                let run = group[0].token..group[group.len() - 1].token + 1;
-                let another = says_another(declared.constraint, &run, &near);
-                let itself = near.iter().any(|stated| {
-                    stated.constraint == declared.constraint
-                        && stated.word_for_word
-                        && shared(&stated.run, &run) > 0
-                });
-                if itself || another && stands.contains(&declared.constraint) {
-                    continue;
-                }
-                if let Some(found) = reading.compare(declared, group, &within, sentence)
+                if let Some(found) = reading.compare(declared, hits, &within, sentence)
                     && (found.altered.is_none()
-                        || !says_another(found.constraint, &found.run, &near))
+                        || !says_another(found.constraint, &found.run, near))
                 {
                     keep(&mut best, found);
                 }
-            }
+            });
         };
-        let mut clauses: Vec<(Range<usize>, bool)> = passage.clauses().collect();
-        for sentence in clauses.chunk_by_mut(|_, (_, continues)| *continues) {
+        let clauses: Vec<(Range<usize>, bool)> = passage.clauses().collect();
+        for sentence in clauses.chunk_by(|_, (_, continues)| *continues) {
             let whole = sentence[0].0.start..sentence[sentence.len() - 1].0.end;
-            for (clause, _) in sentence.iter() {
-                pieces(clause).for_each(|piece| consider(&hits, piece, &whole));
+            for (clause, _) in sentence {
+                pieces(clause).for_each(|piece| consider(piece, &whole, false));
             }
-            pieces(&whole).for_each(|piece| consider(&long, piece, &whole));
+            pieces(&whole).for_each(|piece| consider(piece, &whole, true));
         }
         let mut found: Vec<Restated> = best.into_values().collect();
         found.sort_by_key(|restated| restated.constraint);
         found
     }
+}
 
-    /// Every content word of every constraint, by token: of those that are held against clauses, and against whole sentences.
-    fn hits(&self, passage: &Passage<'_>) -> (Vec<Hit>, Vec<Hit>) {
-        let words = passage.words();
-        effort::spend(words.len());
-        let (mut hits, mut long) = (Vec::new(), Vec::new());
-        if self.by_concept.is_empty() {
-            return (hits, long);
+/// Where constraints stand themselves.
+struct Standing<'s> {
+    by_start: Vec<&'s Stated>,
+    /// Tokens of the longest.
+    longest: usize,
+    constraints: HashSet<usize>,
+}
+
+impl<'s> Standing<'s> {
+    fn new(stated: &'s [Stated]) -> Self {
+        let mut by_start: Vec<&Stated> = stated.iter().collect();
+        by_start.sort_by_key(|stated| stated.run.start);
+        Self {
+            by_start,
+            longest: stated.iter().map(|one| one.run.len()).max().unwrap_or(0),
+            constraints: stated.iter().map(|stated| stated.constraint).collect(),
         }
-        for (token, word) in words.iter().enumerate() {
-            let concept = language::concept(word.text);
-            let places = self.by_concept.get(concept.as_ref());
-            for &(statement, content) in places.into_iter().flatten() {
-                let list = if self.declared[statement].is_long {
-                    &mut long
-                } else {
-                    &mut hits
-                };
-                list.push(Hit {
-                    statement,
-                    token,
-                    content,
-                });
-            }
-        }
-        (hits, long)
+    }
+
+    /// Those that share tokens with a clause.
+    fn near(&self, within: &Range<usize>) -> Vec<&'s Stated> {
+        let from = self
+            .by_start
+            .partition_point(|stated| stated.run.start + self.longest <= within.start);
+        let to = self
+            .by_start
+            .partition_point(|stated| stated.run.start < within.end);
+        let here = &self.by_start[from..to.max(from)];
+        effort::spend(here.len());
+        let shares = |stated: &&&Stated| shared(&stated.run, within) > 0;
+        here.iter().filter(shares).copied().collect()
+    }
+
+    /// Whether a constraint's words are those of another that stands there, or its own place that is judged already.
+    fn is_judged(&self, constraint: usize, hits: &[Hit], near: &[&Stated]) -> bool {
+        let (Some(first), Some(last)) = (hits.first(), hits.last()) else {
+            return true;
+        };
+        effort::spend(near.len());
+        let run = first.token..last.token + 1;
+        let itself = near.iter().any(|stated| {
+            stated.constraint == constraint && stated.word_for_word && shared(&stated.run, &run) > 0
+        });
+        itself || self.constraints.contains(&constraint) && says_another(constraint, &run, near)
     }
 }
 
@@ -312,32 +302,40 @@ impl<'p, 'a> Reading<'p, 'a> {
         low.max(sentence.start)..high.min(sentence.end)
     }
 
+    /// The values that begin in a region.
+    fn anchors_in(&self, region: &Range<usize>) -> &[Anchor] {
+        let starts = |end: usize| {
+            self.anchors
+                .partition_point(|anchor| anchor.tokens.start < end)
+        };
+        let (from, to) = (starts(region.start), starts(region.end));
+        &self.anchors[from..to.max(from)]
+    }
+
     /// Which of the declared values stand in a region, and what stands in the place of one that does not.
     fn values(&self, declared: &Declared, region: &Range<usize>) -> difference::Values {
-        let from = self
-            .anchors
-            .partition_point(|anchor| anchor.tokens.start < region.start);
-        let to = self
-            .anchors
-            .partition_point(|anchor| anchor.tokens.start < region.end);
-        let here = || {
-            self.anchors[from..to.max(from)]
-                .iter()
-                .map(|anchor| &anchor.value)
-        };
+        let here = self.anchors_in(region);
+        effort::spend(here.len() * declared.anchors.len());
         let stands = |value: &Value| match value {
-            Value::Code { text, .. } => anchor::code_stands(self.passage, text, region.clone()),
-            _ => here().any(|other| value.equals(other)),
+            Value::Code { text, .. } => {
+                effort::spend(region.len());
+                anchor::code_stands(self.passage, text, region.clone())
+            }
+            _ => here.iter().any(|other| value.equals(&other.value)),
         };
         let missing: Vec<usize> = (0..declared.anchors.len())
             .filter(|at| !stands(&declared.anchors[*at]))
             .collect();
         let is_own = |other: &Value| declared.family.iter().any(|own| own.equals(other));
+        let others: Vec<&Anchor> = if missing.is_empty() {
+            Vec::new()
+        } else {
+            effort::spend(here.len() * declared.family.len());
+            here.iter().filter(|other| !is_own(&other.value)).collect()
+        };
         let instead = missing.iter().find_map(|at| {
             let own = &declared.anchors[*at];
-            let place = self.anchors[from..to.max(from)]
-                .iter()
-                .find(|anchor| own.is_like(&anchor.value) && !is_own(&anchor.value))?;
+            let place = others.iter().find(|anchor| own.is_like(&anchor.value))?;
             Some((*at, place.tokens.clone()))
         });
         difference::Values { missing, instead }

@@ -252,5 +252,6 @@ fn time(passage: &Passage<'_>, at: usize) -> Option<(Value, usize)> {
         "pm" if hour <= 12 => hour % 12 + 12,
         _ => return None,
     };
-    (hour <= 24 && minute < 60).then_some((Value::Time(hour * 60 + minute), end))
+    let is_time = hour < 24 && minute < 60 || (hour, minute) == (24, 0);
+    is_time.then(|| (Value::Time(hour * 60 + minute), end))
 }

@@ -124,3 +124,21 @@ fn an_identifier_stands_as_a_whole_or_as_the_host_of_an_address() {
         );
     }
 }
+
+#[test]
+fn an_hour_that_no_day_has_is_no_time() {
+    for text in [
+        "at 99999999:00",
+        "at 4294967295:59",
+        "at 24:01",
+        "at 25:00",
+        "at 13:00pm",
+        "at 99999999pm",
+    ] {
+        let times = values(text);
+        let is_time = |value: &Value| matches!(value, Value::Time(_));
+        assert!(!times.iter().any(is_time), "{text}: {times:?}");
+    }
+    assert_eq!(one("at 24:00"), Value::Time(1440));
+    assert_eq!(one("at 23:59"), Value::Time(1439));
+}

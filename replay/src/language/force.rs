@@ -42,12 +42,8 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
     (Mark::Should, "should, ought to"),
     (
         Mark::Want,
-        "user wants, user wanted, user asked, user asks, user requested, user requests, user requires, user \
-         required, user prefers, user preferred, user explicitly, user specified, user instructed, user stated, \
-         user expects, user does, user doesn't, user preference, user preferences, user's preference, user's \
-         preferences, user's request, user's instruction, they prefer, they want, instruction, instructions, \
-         instructed, requested, constraint, constraints, preferences, rule, rules, policy, as requested, told to, \
-         asked to, asked that, respecting, respect, adhere, comply, user preferring, user has, they asked",
+        "instruction, instructions, instructed, requested, constraint, constraints, preferences, rule, rules, policy, \
+         as requested, told to, asked to, asked that",
     ),
     (
         Mark::Permit,
@@ -150,6 +146,54 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          older, newer, riskier, trickier, costlier, substantial, sizable, sizeable, urgent, non trivial, \
          nontrivial, borderline, severe, extreme, excessive, full scale, wholesale",
     ),
+];
+
+/// Who wants something, where one of [`WANTING`] or [`WANTED`] follows. Not "customers": what they ask for is no rule.
+pub(super) const WANTERS: &[&str] = &["user", "users", "client", "clients", "they"];
+
+/// What before somebody leaves open whether they want it: "if the client asks".
+pub(super) const WANTED_LATER: &[&str] = &[
+    "after", "before", "if", "once", "unless", "until", "what", "whatever", "when", "whenever",
+    "where", "whether",
+];
+
+/// What may stand between the two: "has explicitly asked".
+pub(super) const BEFORE_WANTING: &[&str] = &[
+    "also",
+    "always",
+    "clearly",
+    "did",
+    "do",
+    "does",
+    "explicitly",
+    "had",
+    "has",
+    "have",
+    "really",
+    "specifically",
+    "strongly",
+];
+
+/// Verbs of wanting, in any inflection.
+pub(super) const WANTING: &[&str] = &[
+    "ask", "demand", "expect", "insist", "instruct", "need", "prefer", "request", "require",
+    "specify", "want", "wish",
+];
+
+/// Nouns for what somebody wants, in any inflection.
+pub(super) const WANTED: &[&str] = &[
+    "demand",
+    "expectation",
+    "instruction",
+    "preference",
+    "request",
+    "requirement",
+    "wish",
+];
+
+/// Verbs of keeping to a rule, in any inflection.
+pub(super) const KEEPING: &[&str] = &[
+    "abide", "adhere", "comply", "honor", "honour", "obey", "respect",
 ];
 
 /// What softens where one of [`CONDITIONAL`] stands before it: "if possible", "where it is feasible".
@@ -276,15 +320,6 @@ pub(super) const LIGHT: &[&str] = &[
     "toward",
     "towards",
     "per",
-    "utc",
-    "gmt",
-    "cet",
-    "cest",
-    "est",
-    "edt",
-    "pst",
-    "pdt",
-    "bst",
     "actually",
     "agent",
     "assistant",
@@ -339,4 +374,10 @@ pub(super) const LIGHT: &[&str] = &[
     "who",
     "how",
     "whether",
+];
+
+/// Time zones of Europe and of North America, which carry no more. "Wet" is left out: it is a word.
+pub(super) const TIME_ZONES: &[&str] = &[
+    "bst", "cdt", "cest", "cet", "cst", "edt", "eest", "eet", "est", "gmt", "mdt", "mst", "pdt",
+    "pst", "utc",
 ];

@@ -1,12 +1,15 @@
 //! What the words of a text do to how strongly it is meant, each run of them found once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::force::{
-    ABSOLUTE, ADJECTIVAL, BEYOND, CONDITIONAL, LIGHT, MARKS, RELATIVE, ROUGH, UNIVERSAL, WORTH,
+    ABSOLUTE, ADJECTIVAL, BEFORE_WANTING, BEYOND, CONDITIONAL, KEEPING, LIGHT, MARKS, RELATIVE,
+    ROUGH, TIME_ZONES, UNIVERSAL, WANTED, WANTED_LATER, WANTERS, WANTING, WORTH,
 };
 use super::is_number;
+use super::stem::stem;
+use super::word::Word;
 use crate::passage::Passage;
 
 /// What a run of words does.
@@ -88,6 +91,51 @@ static RUNS: LazyLock<HashMap<&'static str, Vec<Run>>> = LazyLock::new(|| {
     runs
 });
 
+/// Most words between somebody and what they want.
+const BEFORE_WANTING_MAX: usize = 2;
+
+/// How far before somebody a word makes it open what they want, in words.
+const BEFORE_WANTER_MAX: usize = 2;
+
+/// Stems of the verbs and nouns of wanting, and of the verbs of keeping to a rule.
+static WANTING_STEMS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    WANTING
+        .iter()
+        .chain(WANTED)
+        .map(|word| stem(word))
+        .collect()
+});
+static KEEPING_STEMS: LazyLock<HashSet<&'static str>> =
+    LazyLock::new(|| KEEPING.iter().map(|word| stem(word)).collect());
+
+/// How many words from one on say that somebody wants something, or that a rule is kept; 0 for none.
+fn wants_at(passage: &Passage<'_>, at: usize) -> usize {
+    let words: &[Word<'_>] = &passage.words()[at..];
+    let Some(first) = words.first() else {
+        return 0;
+    };
+    if KEEPING_STEMS.contains(stem(first.text)) {
+        return 1;
+    }
+    let somebody = first.text.strip_suffix("'s").unwrap_or(first.text);
+    // "If the client asks" opens an exception.
+    let mut before = passage.words()[..at].iter().rev().take(BEFORE_WANTER_MAX);
+    if !WANTERS.contains(&somebody) || before.any(|word| WANTED_LATER.contains(&word.text)) {
+        return 0;
+    }
+    let between = words[1..]
+        .iter()
+        .take(BEFORE_WANTING_MAX)
+        .take_while(|word| BEFORE_WANTING.contains(&word.text))
+        .count();
+    let length = between + 2;
+    let wants = words
+        .get(length - 1)
+        .is_some_and(|word| WANTING_STEMS.contains(stem(word.text)));
+    let spaced = || (at + 1..at + length).all(|at| passage.is_spaced(at));
+    if wants && spaced() { length } else { 0 }
+}
+
 /// Every mark of a text, in order; none overlaps another. A run of words is one only where nothing but space divides them.
 pub(crate) fn marks(passage: &Passage<'_>) -> Vec<Marked> {
     let words = passage.words();
@@ -108,7 +156,11 @@ pub(crate) fn marks(passage: &Passage<'_>) -> Vec<Marked> {
         });
         let forbids = usize::from(word.prohibits);
         let next = words.get(at + 1);
+        let wants = wants_at(passage, at);
         let found = match run {
+            _ if wants > run.map_or(0, |(length, _)| length).max(forbids) => {
+                Some((wants, Mark::Want))
+            }
             Some((length, mark)) if length >= forbids => Some((length, mark)),
             _ if forbids > 0 => Some((forbids, Mark::Forbid)),
             _ if BEFORE_NUMBER.contains(&word.text)
@@ -181,7 +233,7 @@ pub(crate) fn is_absolute(word: &str) -> bool {
 
 /// Whether a word carries next to no content by itself.
 pub(crate) fn is_light(word: &str) -> bool {
-    LIGHT.contains(&word)
+    LIGHT.contains(&word) || TIME_ZONES.contains(&word)
 }
 
 #[cfg(test)]
@@ -209,6 +261,15 @@ mod tests {
                 &[Mark::Soften, Mark::Soften, Mark::Except],
             ),
             ("the user prefers tea", &[Mark::Want]),
+            ("the client has explicitly asked for tea", &[Mark::Want]),
+            ("the user's requirements", &[Mark::Want]),
+            ("the user doesn't want tea", &[Mark::Forbid]),
+            ("the user has tea", &[]),
+            ("unless the client asks", &[Mark::Except]),
+            ("they preferring tea", &[Mark::Want]),
+            ("the user was told of tea", &[Mark::Past]),
+            ("the client's order", &[]),
+            ("complying with that", &[Mark::Want]),
             ("tea is preferred", &[Mark::Soften]),
             ("what you need, not only this", &[Mark::Release]),
             ("do not hesitate to ask", &[Mark::Demand]),

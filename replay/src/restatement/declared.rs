@@ -1,7 +1,8 @@
 //! A constraint's text, read for what a restatement must keep.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use remembrancer_schema::payload::ConstraintKind;
 
@@ -13,6 +14,10 @@ use crate::passage::Passage;
 
 /// Most content words of one constraint that are compared.
 const CONTENTS_MAX: usize = 64;
+/// Most clauses of one constraint that are compared by themselves: who declares more in one text has it compared as a whole.
+const CLAUSES_MAX: usize = 16;
+/// A declared text of more values is looked for word for word only: each is looked for in each clause that may restate it.
+const ANCHORS_MAX: usize = 64;
 /// How far "every" reaches, in tokens.
 const UNIVERSAL_TOKENS: usize = 2;
 
@@ -41,7 +46,7 @@ pub(super) struct Declared {
     /// One clause of a longer text: a change of it is a change of the whole, its survival is not.
     pub(super) is_clause: bool,
     /// The values of the whole text.
-    pub(super) family: Vec<Value>,
+    pub(super) family: Arc<[Value]>,
     pub(super) polarity: Polarity,
     /// Its content words, by their concepts.
     pub(super) contents: Vec<String>,
@@ -78,6 +83,9 @@ impl Declared {
         let folded = Folded::new(text, Escapes::Plain);
         let passage = Passage::new(text, &folded);
         let mut whole = Self::new(constraint, kind, text);
+        if whole.anchors.len() > ANCHORS_MAX {
+            return Vec::new();
+        }
         let parts = clauses(&passage);
         whole.is_long = passage.clauses().nth(1).is_some();
         let mut all = vec![whole];
@@ -92,12 +100,20 @@ impl Declared {
             let mut clause = Self::new(constraint, ConstraintKind::Obligation, text);
             if clause.contents.len() > 1 {
                 clause.is_clause = true;
-                clause.family.clone_from(&all[0].anchors);
+                clause.family = Arc::clone(&all[0].family);
                 clause.is_absolute = all[0].is_absolute;
                 all.push(clause);
             }
         }
         all
+    }
+
+    /// Whether a clause with so many of its content words may restate it at all, even if all values stand there.
+    pub(super) fn may_stand(&self, found: usize) -> bool {
+        let (contents, all) = (self.contents.len(), found + self.anchors.len());
+        let total = contents + self.anchors.len();
+        let by_words = found * 2 >= contents && found >= contents.min(2);
+        found > 0 && (by_words || all * 2 >= total && all >= total.min(2))
     }
 
     fn new(constraint: usize, kind: ConstraintKind, text: &str) -> Self {
@@ -125,7 +141,7 @@ impl Declared {
         Self {
             constraint,
             is_clause: false,
-            family: anchors.clone(),
+            family: anchors.clone().into(),
             polarity,
             contents,
             anchors,
@@ -149,7 +165,7 @@ impl Declared {
 }
 
 /// The clauses of a declared text, if there are several: those of its sentences, and what a comma sets against the rest
-/// ("…, never from …").
+/// ("…, never from …"). Those beyond [`CLAUSES_MAX`] are left out.
 fn clauses(passage: &Passage<'_>) -> Vec<Range<usize>> {
     let words = passage.words();
     let mut clauses: Vec<Range<usize>> = Vec::new();
@@ -169,6 +185,10 @@ fn clauses(passage: &Passage<'_>) -> Vec<Range<usize>> {
             }
         }
         clauses.push(start..clause.end);
+        if clauses.len() > CLAUSES_MAX {
+            clauses.truncate(CLAUSES_MAX);
+            break;
+        }
     }
     if clauses.len() > 1 {
         clauses
@@ -180,28 +200,31 @@ fn clauses(passage: &Passage<'_>) -> Vec<Range<usize>> {
 /// The content words of a declared text, by their concepts, each once. Where there are few, words that say little count too.
 fn contents(words: &[Word<'_>], anchors: &[Anchor], tone: &Tone<'_>) -> Vec<String> {
     // "Frozen" and "off limits" forbid; what, other words say.
-    let forbids = |at: usize| {
-        let mut forbids = tone.all(Mark::Forbid);
-        forbids.any(|mark| (mark.at..mark.at + mark.length).contains(&at))
-    };
+    let mut named = vec![true; words.len()];
+    let forbids = tone.all(Mark::Forbid);
+    let forbids = forbids.map(|mark| mark.at..mark.at + mark.length);
+    for run in anchors.iter().map(|one| one.tokens.clone()).chain(forbids) {
+        named[run.start.min(words.len())..run.end.min(words.len())].fill(false);
+    }
     let mut contents: Vec<String> = Vec::new();
     let mut light: Vec<String> = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let in_anchor = anchors.iter().any(|anchor| anchor.tokens.contains(&at));
-        if in_anchor || forbids(at) || says_how(word) {
+    let mut known: HashSet<(bool, String)> = HashSet::new();
+    for (word, _) in words.iter().zip(named).filter(|(_, named)| *named) {
+        if says_how(word) {
             continue;
         }
         let concept = language::concept(word.text).into_owned();
-        let list = if language::is_light(word.text) || word.is_hedge() {
-            &mut light
-        } else {
-            &mut contents
-        };
-        if !list.contains(&concept) {
+        let is_light = language::is_light(word.text) || word.is_hedge();
+        let list = if is_light { &mut light } else { &mut contents };
+        if list.len() < CONTENTS_MAX && known.insert((is_light, concept.clone())) {
             list.push(concept);
+        }
+        if contents.len() == CONTENTS_MAX {
+            break;
         }
     }
     if contents.len() + anchors.len() < 2 {
+        light.retain(|concept| !contents.contains(concept));
         contents.extend(light);
     }
     contents.truncate(CONTENTS_MAX);

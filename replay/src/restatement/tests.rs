@@ -342,3 +342,13 @@ fn words_that_hide_or_fold_are_found() {
         );
     }
 }
+
+#[test]
+fn an_impossible_hour_is_compared_and_stops_nothing() {
+    let declared = "Never ship parcels before 99999999:00 on Sundays.";
+    let same = "Parcels can be shipped before 99999999:00 on Sundays.";
+    assert_eq!(
+        restated(Prohibition, declared, same),
+        Some(Some(Contradicted))
+    );
+}

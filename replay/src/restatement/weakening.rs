@@ -186,16 +186,16 @@ impl Compared<'_, '_, '_> {
     /// The word that makes a rough figure of a declared value.
     fn rough(&self) -> Option<&str> {
         let words = self.reading.passage.words();
-        let values = self.reading.anchors.iter().filter(|anchor| {
+        let here = self.reading.anchors_in(&self.region);
+        let values = here.iter().filter(|anchor| {
             matches!(
                 anchor.value,
                 Value::Quantity { .. } | Value::Time(_) | Value::Date { .. }
-            ) && self.region.contains(&anchor.tokens.start)
-                && self
-                    .declared
-                    .anchors
-                    .iter()
-                    .any(|own| own.equals(&anchor.value))
+            ) && self
+                .declared
+                .anchors
+                .iter()
+                .any(|own| own.equals(&anchor.value))
         });
         let mut before = values.filter_map(|anchor| {
             let at = anchor.tokens.start.checked_sub(1)?;
