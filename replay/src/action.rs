@@ -9,6 +9,7 @@ use crate::reading::ReadEvent;
 #[cfg(test)]
 use crate::reading::Reading;
 use crate::scope::{Mandate, ProposedAction};
+use crate::weight;
 
 /// The actions of a session, and what did not join.
 #[derive(Debug, Default)]
@@ -66,12 +67,13 @@ struct OfCall {
 }
 
 impl Joining {
-    /// Takes the next event. Results and decisions join the actions that they belong to.
-    pub(crate) fn note(&mut self, read: &ReadEvent, actions: &mut Vec<Action>) {
+    /// Takes the next event. Results and decisions join the actions that they belong to. For a call whose result waited for
+    /// it: the entry of that result.
+    pub(crate) fn note(&mut self, read: &ReadEvent, actions: &mut Vec<Action>) -> Option<u64> {
         match &read.payload {
             Payload::ScopeDeclared(scope) => self.mandate.declare_scope(scope),
             Payload::ConstraintDeclared(constraint) => self.mandate.declare_constraint(constraint),
-            Payload::ToolCalled(called) => self.call(read, called, actions),
+            Payload::ToolCalled(called) => return self.call(read, called, actions),
             Payload::ToolReturned(returned) => {
                 let of_call = self.calls.entry(returned.call_id.clone()).or_default();
                 let result = result(read.entry(), returned);
@@ -86,9 +88,43 @@ impl Joining {
             Payload::DecisionRecorded(decided) => self.decision(read.entry(), decided, actions),
             _ => {}
         }
+        None
     }
 
-    fn call(&mut self, read: &ReadEvent, called: &ToolCalled, actions: &mut Vec<Action>) {
+    /// Bytes that it holds beside the actions, roughly: what waits for a call may be large. What was declared is not counted:
+    /// the events hold it too.
+    pub(crate) fn bytes(&self) -> usize {
+        let of_call = |(id, of_call): (&String, &OfCall)| {
+            size_of::<(String, OfCall)>()
+                + id.len()
+                + size_of_val(of_call.calls.as_slice())
+                + size_of_val(of_call.decisions.as_slice())
+                + of_call
+                    .results
+                    .iter()
+                    .map(weight::of_returned)
+                    .sum::<usize>()
+        };
+        let loose = |(id, decision): &(Option<String>, Decision)| {
+            size_of::<(usize, Option<String>)>()
+                + id.as_ref().map_or(0, String::len)
+                + weight::of_decision(decision)
+        };
+        let broken = self.broken.values().flatten();
+        self.undeclared_tool.len()
+            + broken
+                .map(|id| size_of::<String>() + id.len())
+                .sum::<usize>()
+            + self.calls.iter().map(of_call).sum::<usize>()
+            + self.loose.values().map(loose).sum::<usize>()
+    }
+
+    fn call(
+        &mut self,
+        read: &ReadEvent,
+        called: &ToolCalled,
+        actions: &mut Vec<Action>,
+    ) -> Option<u64> {
         let arguments = called.arguments.as_ref().map(|raw| raw.get());
         let judgement = self.mandate.judge(&ProposedAction {
             agent: read.agent(),
@@ -107,6 +143,7 @@ impl Joining {
         of_call.calls.push(at);
         let returned = of_call.results.pop_front();
         of_call.returned += usize::from(returned.is_some());
+        let waited = returned.as_ref().map(|returned| returned.entry);
         let waiting = std::mem::take(&mut of_call.decisions);
         let decisions = waiting
             .iter()
@@ -126,6 +163,7 @@ impl Joining {
             scope: judgement.verdict,
             breaks: Vec::new(),
         });
+        waited
     }
 
     /// A decision joins the last call with its id that was recorded before it, or else the first one after it: guards decide

@@ -64,6 +64,24 @@ pub(crate) fn tell(
     repeats.tell(mutations, known);
 }
 
+/// The first mutation that is told otherwise once a call is recorded whose result, recorded with `returned`, waited for it:
+/// from the next context on the record shows that the result existed.
+pub(crate) fn first_behind(
+    returned: u64,
+    mutations: &[Mutation],
+    timeline: &ContextTimeline,
+) -> usize {
+    let is_behind = |mutation: &Mutation| {
+        let turn = known_turn(timeline, mutation.turn);
+        turn.and_then(|turn| turn.entry)
+            .is_some_and(|captured| returned < captured)
+    };
+    mutations
+        .iter()
+        .position(is_behind)
+        .unwrap_or(mutations.len())
+}
+
 fn of_change(
     mutation: &Mutation,
     known: Known<'_>,

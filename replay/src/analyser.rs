@@ -10,6 +10,8 @@
 //! | a text or blob that an earlier capture named by hash | the first turn that named it |
 //! | a constraint, once there are turns; the first turn after such a one | presence at every turn |
 //! | a second `session.started` | every turn |
+//! | a call whose result was recorded before it | what mutations left behind, from the first context after that result |
+//! | a call whose result an earlier context held | whether calls were repeated, from that turn |
 //!
 //! Actions join as they come. What mutations left behind, controls, findings and the summary are made anew each time: they
 //! only look at what is there.
@@ -130,7 +132,8 @@ impl Analyser {
         self.analysis
     }
 
-    /// Bytes that it holds, roughly: the analysis, the texts and payloads that later events may need.
+    /// Bytes that it holds, roughly: the analysis, the texts and payloads that later events may need, and what was found in
+    /// them. An alteration that the analysis names counts twice: there, and where it is kept by text. Linear in what is held.
     pub fn bytes_held(&self) -> usize {
         let contents = self.analysis.contents.iter();
         let shared: usize = contents
@@ -139,6 +142,11 @@ impl Analyser {
         weight::bytes_held(&self.analysis)
             + self.contexts.bytes().saturating_sub(shared)
             + self.payload_bytes
+            + self.joining.bytes()
+            + self.constraints.iter().map(of_declared).sum::<usize>()
+            + self.seen.bytes()
+            + self.never.bytes()
+            + self.authority.bytes()
             + self.repeats.bytes()
             + self.reading.events.len() * size_of::<ReadEvent>()
     }
@@ -190,9 +198,16 @@ impl Analyser {
         let mut timeline = ContextTimeline::lent_by(changed);
         self.build(&mut timeline, changed);
         let left_out = self.judge(&timeline, changed);
+        let mut waited: Option<u64> = None;
         for read in &mut self.reading.events[new] {
-            self.joining.note(read, &mut changed.actions);
+            if let Some(returned) = self.joining.note(read, &mut changed.actions) {
+                waited = waited.into_iter().chain([returned]).min();
+            }
             read.drop_joined();
+        }
+        if let Some(returned) = waited {
+            let first = aftermath::first_behind(returned, &changed.mutations, &timeline);
+            self.told = self.told.min(first);
         }
         self.joining
             .place(&mut changed.actions, &changed.constraints);
@@ -308,6 +323,10 @@ impl Analyser {
         analysis.actions = joined.actions;
         self.told = analysis.mutations.len();
     }
+}
+
+fn of_declared(constraint: &DeclaredConstraint) -> usize {
+    size_of::<DeclaredConstraint>() + constraint.declared.text.len()
 }
 
 #[cfg(test)]

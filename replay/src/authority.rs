@@ -39,6 +39,15 @@ impl Authority {
         self.known.retain(|_, read| read.turn < from);
     }
 
+    /// Bytes that it holds, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        let claims = self.known.values().flat_map(|read| &read.claims);
+        self.known.len() * size_of::<(ContentHash, Read)>()
+            + claims
+                .map(|(claim, _)| size_of::<(Claim, Option<AuthoritySupport>)>() + claim.bytes())
+                .sum::<usize>()
+    }
+
     /// Every sentence of a summary that says somebody allowed something, in order of parts.
     pub(crate) fn attributions(&mut self, timeline: &ContextTimeline) -> Vec<Attribution> {
         let summaries = summaries(timeline);

@@ -12,6 +12,7 @@ use crate::analysis::{
 use crate::constraint;
 use crate::context::{ContextTimeline, DeclaredConstraint};
 use crate::presence::Seen;
+use crate::weight;
 
 /// What the controls are made from.
 #[derive(Clone, Copy)]
@@ -45,6 +46,11 @@ impl Never {
     /// Forgets the turns from a position on.
     pub(crate) fn rewind(&mut self, position: usize) {
         self.rows.truncate(position);
+    }
+
+    /// Bytes that it holds, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.seen.bytes() + weight::of_rows(&self.rows)
     }
 
     /// Judges the turns that are not judged yet.

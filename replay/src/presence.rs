@@ -5,7 +5,7 @@
 
 mod window;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use remembrancer_schema::ContentHash;
@@ -22,6 +22,8 @@ use window::Window;
 const EVIDENCE_MAX: usize = 8;
 /// Most altered places that are named: each brings two texts, and the next turn names them again.
 const ALTERED_MAX: usize = 2;
+/// So many contents are kept without looking whether a context still holds them.
+const KEPT_MIN: usize = 64;
 
 /// For each turn, for each constraint: its state, where it stands, and what it left with. Depends on nothing but its input.
 pub fn matrix(
@@ -82,10 +84,16 @@ impl Seen {
             }
             matrix.push(row);
         }
+        shown.forget(timeline);
     }
 }
 
 impl Seen {
+    /// Bytes that it holds, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.watch.bytes() + self.shown.bytes
+    }
+
     /// The states of a context that was not sent as it is, such as one without a summary.
     pub(crate) fn states(
         &mut self,
@@ -124,8 +132,14 @@ fn last_present(
 /// What each part shows: what its text does, with the name of its tool where that counts.
 #[derive(Debug, Default)]
 struct Shown {
-    known: HashMap<(ContentHash, PartKind), ByTool>,
+    known: HashMap<Shape, ByTool>,
+    /// How many of them the contexts held when that was last looked for.
+    needed: usize,
+    bytes: usize,
 }
+
+/// A content as parts of one kind.
+type Shape = (ContentHash, PartKind);
 
 /// What one content shows as parts of one kind.
 #[derive(Debug, Default)]
@@ -145,8 +159,17 @@ impl Shown {
         let part = timeline.parts.get(part as usize)?;
         let content = timeline.contents.get(part.content)?;
         let text = content.text.as_deref()?;
-        let known = self.known.entry((content.hash, part.kind)).or_default();
-        let sight = |tool| Arc::new(watch.sight(text, part.kind, tool));
+        let Self { known, bytes, .. } = self;
+        let known = known.entry((content.hash, part.kind)).or_insert_with(|| {
+            let new = ByTool::default();
+            *bytes += new.bytes();
+            new
+        });
+        let mut sight = |tool: Option<&str>| {
+            let shown = watch.sight(text, part.kind, tool);
+            *bytes += shown.bytes() + tool.map_or(0, of_name);
+            Arc::new(shown)
+        };
         let sightings = match part.tool.as_deref().filter(|_| !part.kind.is_carrying()) {
             None => known.alone.get_or_insert_with(|| sight(None)),
             Some(tool) => {
@@ -159,6 +182,41 @@ impl Shown {
         };
         Some(Arc::clone(sightings))
     }
+}
+
+impl Shown {
+    /// Drops what no context holds any more, once that may be more than half of it: looking for it costs a pass over the parts.
+    fn forget(&mut self, timeline: &ContextTimeline) {
+        // No more of it than there are parts is held.
+        if self.known.len() <= 2 * self.needed.min(timeline.parts.len()) + KEPT_MIN {
+            return;
+        }
+        let held: HashSet<Shape> = timeline
+            .parts
+            .iter()
+            .filter_map(|part| Some((timeline.contents.get(part.content)?.hash, part.kind)))
+            .collect();
+        self.known.retain(|shape, _| held.contains(shape));
+        self.needed = self.known.len();
+        self.bytes = self.known.values().map(ByTool::bytes).sum();
+    }
+}
+
+impl ByTool {
+    fn bytes(&self) -> usize {
+        let alone = self.alone.iter().map(|shown| shown.bytes());
+        let named = self.named.iter();
+        size_of::<(Shape, Self)>()
+            + alone.sum::<usize>()
+            + named
+                .map(|(tool, shown)| of_name(tool) + shown.bytes())
+                .sum::<usize>()
+    }
+}
+
+/// Bytes of an entry by the name of a tool.
+fn of_name(tool: &str) -> usize {
+    size_of::<(String, Arc<Sightings>)>() + tool.len()
 }
 
 /// Which mutation a constraint left with.

@@ -18,6 +18,7 @@ use crate::folding::{Escapes, Folded};
 use crate::matcher::{Search, Subject};
 use crate::restatement::Restatements;
 use crate::statement::{Statement, Stems};
+use crate::weight;
 use carrying::cut;
 
 /// A constraint, ready to be looked for.
@@ -101,6 +102,20 @@ pub(crate) struct Sightings {
     pub(crate) terms: Vec<TermSighting>,
 }
 
+impl Sightings {
+    /// Bytes that they hold, roughly, the texts of alterations included.
+    pub(crate) fn bytes(&self) -> usize {
+        let altered = self.found.iter();
+        size_of::<Self>()
+            + size_of_val(self.found.as_slice())
+            + size_of_val(self.terms.as_slice())
+            + altered
+                .filter_map(|sighting| sighting.alteration.as_deref())
+                .map(weight::of_alteration)
+                .sum::<usize>()
+    }
+}
+
 impl Watch {
     pub(crate) fn new(declared: &[DeclaredConstraint]) -> Self {
         let mut patterns: Vec<String> = Vec::new();
@@ -153,6 +168,14 @@ impl Watch {
             plain,
             patterns: patterns.len(),
         }
+    }
+
+    /// Bytes that it holds, roughly: its automata, the constraints and their texts.
+    pub(crate) fn bytes(&self) -> usize {
+        let automata = self.folded.iter().chain(&self.plain);
+        automata.map(AhoCorasick::memory_usage).sum::<usize>()
+            + size_of_val(self.constraints.as_slice())
+            + self.texts.iter().map(String::len).sum::<usize>()
     }
 
     pub(crate) fn constraints(&self) -> &[Watched] {

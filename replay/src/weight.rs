@@ -1,14 +1,18 @@
 //! How much memory an analysis takes, roughly: what a bounded cache has to know.
 
+use std::collections::HashSet;
 use std::mem::size_of;
+use std::sync::Arc;
 
 use crate::Analysis;
 use crate::analysis::{
-    Action, Constraint, ConstraintIndex, Content, ContextPart, Decision, EmptiedSummary, Evidence,
-    Finding, Mutation, PartFate, PartIndex, Presence, Response, Turn,
+    Action, Alteration, Constraint, ConstraintIndex, Content, ContextPart, Decision,
+    EmptiedSummary, Evidence, Finding, Mutation, PartFate, PartIndex, Presence, Response, Returned,
+    Turn,
 };
 
-/// Bytes that an analysis holds: its texts and the elements of its lists. Short names are not counted one by one.
+/// Bytes that an analysis holds: its texts and the elements of its lists. Short names are not counted one by one. An alteration
+/// that the evidence of many turns shares is counted once.
 pub fn bytes_held(analysis: &Analysis) -> usize {
     size_of::<Analysis>()
         + sum(&analysis.contents, |content: &Content| {
@@ -27,9 +31,8 @@ pub fn bytes_held(analysis: &Analysis) -> usize {
             attribution.sentence.len()
         })
         + sum(&analysis.actions, of_action)
-        + sum(&analysis.presence, |cells: &Vec<Presence>| {
-            sum(cells, of_cell)
-        })
+        + of_rows(&analysis.presence)
+        + of_alterations(&analysis.presence)
         + sum(&analysis.findings, |finding: &Finding| {
             finding.message.len()
         })
@@ -73,12 +76,55 @@ fn of_action(action: &Action) -> usize {
         + action.tool.len()
         + text(action.target.as_ref())
         + text(action.arguments.as_ref())
-        + returned.map_or(0, |returned| {
-            text(returned.result.as_ref()) + text(returned.effect.as_ref())
-        })
-        + sum(&action.decisions, |decision: &Decision| {
-            text(decision.reason.as_ref())
-        })
+        + returned.map_or(0, beyond_returned)
+        + sum(&action.decisions, beyond_decision)
+}
+
+/// A result that is held by itself.
+pub(crate) fn of_returned(returned: &Returned) -> usize {
+    size_of::<Returned>() + beyond_returned(returned)
+}
+
+fn beyond_returned(returned: &Returned) -> usize {
+    text(returned.result.as_ref()) + text(returned.effect.as_ref())
+}
+
+/// A decision that is held by itself.
+pub(crate) fn of_decision(decision: &Decision) -> usize {
+    size_of::<Decision>() + beyond_decision(decision)
+}
+
+fn beyond_decision(decision: &Decision) -> usize {
+    let named = |list: &[String]| sum(list, String::len);
+    decision.decider.len()
+        + named(&decision.flags)
+        + named(&decision.violations)
+        + text(decision.reason.as_ref())
+}
+
+/// The rows of a matrix of presence, without the alterations that its evidence shares.
+pub(crate) fn of_rows(rows: &[Vec<Presence>]) -> usize {
+    sum(rows, |cells: &Vec<Presence>| sum(cells, of_cell))
+}
+
+/// The alterations that evidence names, each once.
+fn of_alterations(rows: &[Vec<Presence>]) -> usize {
+    let mut counted: HashSet<*const Alteration> = HashSet::new();
+    rows.iter()
+        .flatten()
+        .flat_map(|presence| &presence.evidence)
+        .filter_map(|evidence| evidence.alteration.as_ref())
+        .filter(|&alteration| counted.insert(Arc::as_ptr(alteration)))
+        .map(|alteration| of_alteration(alteration))
+        .sum()
+}
+
+/// An alteration with its texts.
+pub(crate) fn of_alteration(alteration: &Alteration) -> usize {
+    size_of::<Alteration>()
+        + alteration.declared.len()
+        + alteration.said.len()
+        + alteration.difference.len()
 }
 
 fn of_cell(presence: &Presence) -> usize {
@@ -102,7 +148,7 @@ mod tests {
     use remembrancer_schema::payload::ReturnStatus;
 
     use super::*;
-    use crate::analysis::Returned;
+    use crate::analysis::{AlterationKind, PresenceState};
 
     #[test]
     fn texts_parts_and_cells_weigh() {
@@ -139,5 +185,29 @@ mod tests {
             });
         });
         assert!(results > 1_000_000, "{results}");
+        let altered = grown(|analysis| {
+            let alteration = Arc::new(Alteration {
+                kind: AlterationKind::Weakened,
+                declared: "x".repeat(1 << 20),
+                said: String::new(),
+                difference: String::new(),
+            });
+            let cell = analysis.presence[0][0].clone();
+            let evidence = Evidence {
+                state: PresenceState::Altered,
+                position: 0,
+                part: 0,
+                range: None,
+                tokens_from_end: 0,
+                note: None,
+                alteration: Some(alteration),
+            };
+            let cell = Presence {
+                evidence: vec![evidence],
+                ..cell
+            };
+            analysis.presence.push(vec![cell.clone(), cell]);
+        });
+        assert!((1 << 20..2 << 20).contains(&altered), "once: {altered}");
     }
 }

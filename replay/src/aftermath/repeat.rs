@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{Known, NAMED_MAX, Stubs, known_turn};
 use crate::analysis::{Action, Mutation, RepeatedCall, Turn};
+use crate::effort;
 
 /// A repeated call: positions of the two actions, and the turn of the later one.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +27,7 @@ struct Loss {
 }
 
 /// The calls that were sent again, found as actions come: each is looked at once, and so is the context that it was sent with.
+/// An action repeats at most one other, so there are no more candidates than actions, and telling one costs a look-up.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     /// For each action a number that it shares with every call of the same tool with the same arguments.
@@ -40,6 +42,8 @@ pub(crate) struct Repeats {
     checked: usize,
     /// Positions of those whose result had left.
     lost: Vec<usize>,
+    /// Ids of the results in contexts whose call was not recorded at the time, with the first turn of such a context.
+    unexplained: HashMap<String, u32>,
 }
 
 impl Repeats {
@@ -51,22 +55,31 @@ impl Repeats {
             .position(|candidate| candidate.turn >= from);
         self.checked = self.checked.min(first.unwrap_or(self.candidates.len()));
         self.lost.retain(|&at| at < self.checked);
+        self.unexplained.retain(|_, turn| *turn < from);
     }
 
     /// Bytes that it holds, roughly.
     pub(crate) fn bytes(&self) -> usize {
-        let calls: usize = self.key_of_call.keys().map(String::len).sum();
+        let calls = self.key_of_call.keys().chain(self.unexplained.keys());
         size_of_val(self.keys.as_slice())
             + size_of_val(self.candidates.as_slice())
+            + size_of_val(self.lost.as_slice())
             + self.known.len() * size_of::<(ContentHash, usize)>()
-            + self.key_of_call.len() * size_of::<(String, usize)>()
+            + self.last.len() * size_of::<(usize, (usize, Option<usize>))>()
             + calls
+                .map(|call| call.len() + size_of::<(String, usize)>())
+                .sum::<usize>()
     }
 
     /// Tells each mutation which calls were repeated after it had taken their results.
     pub(super) fn tell(&mut self, mutations: &mut [Mutation], known: Known<'_>) {
+        let mut stale: Option<u32> = None;
         for action in self.keys.len()..known.actions.len() {
-            self.note(known.actions, action);
+            let explained = self.note(known.actions, action);
+            stale = stale.into_iter().chain(explained).min();
+        }
+        if let Some(from) = stale {
+            self.rewind(from);
         }
         self.check(mutations, known);
         for mutation in mutations.iter_mut() {
@@ -74,15 +87,15 @@ impl Repeats {
             mutation.aftermath.repeated_call_count = 0;
         }
         let losses = self.losses(mutations, known);
+        let mut holding = HashMap::new();
         for &at in &self.lost {
             let candidate = self.candidates[at];
             let earlier = &known.actions[candidate.earlier];
             let again = &known.actions[candidate.again];
             let loss = losses
                 .get(earlier.call_id.as_str())
-                .and_then(|list| list.iter().rev().find(|loss| loss.turn <= again.turn))
-                .copied()
-                .or_else(|| unsent(earlier, again, mutations, known));
+                .and_then(|list| last_until(list, again.turn))
+                .or_else(|| unsent(earlier, again, mutations, known, &mut holding));
             let Some(loss) = loss else { continue };
             let aftermath = &mut mutations[loss.mutation].aftermath;
             aftermath.repeated_call_count += 1;
@@ -100,16 +113,19 @@ impl Repeats {
         }
     }
 
-    /// Notes an action, and whether it repeats one of an earlier turn. Two in one response are no repetition.
-    fn note(&mut self, actions: &[Action], again: usize) {
+    /// Notes an action, and whether it repeats one of an earlier turn. Two in one response are no repetition. The first turn
+    /// whose context held its result before the call itself was recorded, if one did.
+    fn note(&mut self, actions: &[Action], again: usize) -> Option<u32> {
         let action = &actions[again];
         let turn = action.turn;
         let next = self.known.len();
         let key = *self.known.entry(asked(action)).or_insert(next);
         self.keys.push(key);
-        self.key_of_call
-            .entry(action.call_id.clone())
-            .or_insert(key);
+        let mut explained = None;
+        if !self.key_of_call.contains_key(&action.call_id) {
+            self.key_of_call.insert(action.call_id.clone(), key);
+            explained = self.unexplained.remove(&action.call_id);
+        }
         let earlier = match self.last.get_mut(&key) {
             None => {
                 self.last.insert(key, (again, None));
@@ -128,6 +144,7 @@ impl Repeats {
             earlier,
             turn,
         }));
+        explained
     }
 
     /// Looks which candidates were sent while no result of any call like them stood in the context in full. Nothing can be
@@ -165,17 +182,26 @@ impl Repeats {
     }
 
     /// The keys of the calls whose results stand in a context in full.
-    fn standing(&self, turn: &Turn, stubs: &Stubs, known: Known<'_>) -> HashSet<usize> {
+    fn standing(&mut self, turn: &Turn, stubs: &Stubs, known: Known<'_>) -> HashSet<usize> {
+        effort::spend(turn.parts.len());
         let results = turn.parts.iter().filter(|&&index| {
             known.timeline.part(index).kind == PartKind::ToolResult
                 && !stubs.contains(known.timeline, index)
         });
-        results
-            .filter_map(|&index| {
-                let call = known.timeline.part(index).call_id.as_deref()?;
-                self.key_of_call.get(call).copied()
-            })
-            .collect()
+        let mut standing = HashSet::new();
+        for &index in results {
+            let Some(call) = known.timeline.part(index).call_id.as_deref() else {
+                continue;
+            };
+            if let Some(&key) = self.key_of_call.get(call) {
+                standing.insert(key);
+            } else if let Some(first) = self.unexplained.get_mut(call) {
+                *first = turn.number.min(*first);
+            } else {
+                self.unexplained.insert(call.to_owned(), turn.number);
+            }
+        }
+        standing
     }
 
     /// The mutations that took the results of the earlier calls, by call, in order.
@@ -193,6 +219,7 @@ impl Repeats {
                 continue;
             }
             told_turn = Some(mutation.turn);
+            effort::spend(mutation.fates.len());
             for fate in &mutation.fates {
                 let part = known.timeline.part(fate.part);
                 let is_loss = part.kind == PartKind::ToolResult
@@ -239,25 +266,31 @@ fn in_order(value: Value) -> Value {
     }
 }
 
+/// The last of some losses, which come in order of turns, up to a turn.
+fn last_until(losses: &[Loss], turn: u32) -> Option<Loss> {
+    let behind = losses.partition_point(|loss| loss.turn <= turn);
+    losses[..behind].last().copied()
+}
+
 /// The first mutation after a call whose result was in no context: an application compacts the request that it is about to
-/// send, so the result may have gone into a summary unsent.
+/// send, so the result may have gone into a summary unsent. `holding` keeps for each mutation whether its fates name results.
 fn unsent(
     earlier: &Action,
     again: &Action,
     mutations: &[Mutation],
     known: Known<'_>,
+    holding: &mut HashMap<usize, bool>,
 ) -> Option<Loss> {
-    let at = mutations.partition_point(|mutation| mutation.turn <= earlier.turn);
-    let mutation = mutations.get(at)?;
-    let turn = known_turn(known.timeline, mutation.turn)?;
     let returned = earlier.returned.as_ref()?.entry;
-    let holds_results = mutation.fates.iter().any(|fate| {
-        let part = known.timeline.part(fate.part);
-        part.kind == PartKind::ToolResult && part.call_id.is_some()
-    });
-    let was_taken = mutation.turn <= again.turn
-        && turn.entry.is_some_and(|captured| returned < captured)
-        && holds_results;
+    let at = mutations.partition_point(|mutation| mutation.turn <= earlier.turn);
+    let mutation = mutations
+        .get(at)
+        .filter(|mutation| mutation.turn <= again.turn)?;
+    let captured = known_turn(known.timeline, mutation.turn)?.entry?;
+    let was_taken = returned < captured
+        && *holding
+            .entry(at)
+            .or_insert_with(|| holds_results(mutation, known));
     was_taken.then_some(Loss {
         turn: mutation.turn,
         mutation: at,
@@ -265,5 +298,14 @@ fn unsent(
             Some(_) => Fate::Summarised,
             None => Fate::Dropped,
         },
+    })
+}
+
+/// Whether a mutation tells what became of a call's result.
+fn holds_results(mutation: &Mutation, known: Known<'_>) -> bool {
+    effort::spend(mutation.fates.len());
+    mutation.fates.iter().any(|fate| {
+        let part = known.timeline.part(fate.part);
+        part.kind == PartKind::ToolResult && part.call_id.is_some()
     })
 }

@@ -413,3 +413,5 @@ fn an_analysis_that_grows_says_the_same_at_every_event() {
     assert_eq!(analysis.attributions.len(), 1);
     assert_eq!(count(&analysis, FindingKind::ActionRepeatedAfterLoss), 1);
 }
+
+mod work;

@@ -14,11 +14,12 @@ const TEXTS: [&str; 6] = [
     r#"{"shelf":7,"state":"damp"}"#,
     "",
 ];
-const KINDS: [PartKind; 6] = [
+const KINDS: [PartKind; 7] = [
     PartKind::System,
     PartKind::User,
     PartKind::Assistant,
     PartKind::Summary,
+    PartKind::ToolCall,
     PartKind::ToolResult,
     PartKind::Memory,
 ];
@@ -37,7 +38,9 @@ fn json(text: &str) -> String {
 fn part(number: usize, by_hash: bool) -> String {
     let kind = KINDS[number % KINDS.len()].as_str();
     let call = match kind {
-        "tool_result" => format!(r#","call_id":"c{}","tool":"t{}""#, number % 2, number % 3),
+        "tool_call" | "tool_result" => {
+            format!(r#","call_id":"c{}","tool":"t{}""#, number % 3, number % 2)
+        }
         _ => String::new(),
     };
     let said = text(number / 2);
@@ -51,7 +54,7 @@ fn part(number: usize, by_hash: bool) -> String {
 
 fn parts(seed: usize, by_hash: bool) -> String {
     let parts: Vec<_> = (0..seed % 5)
-        .map(|at| part(seed / 5 + at * 7, by_hash))
+        .map(|at| part(seed / 5 + at * 11, by_hash))
         .collect();
     parts.join(",")
 }
@@ -105,7 +108,7 @@ fn step(fixture: SessionFixture, (kind, turn, a, b): Step) -> SessionFixture {
                 json(text(a))
             ),
         ),
-        8 => (
+        8 | 21 | 22 => (
             "tool.called",
             format!(
                 r#"{{"turn":{turn},"call_id":"{call}","tool":"t{}","arguments":{}}}"#,
@@ -113,7 +116,7 @@ fn step(fixture: SessionFixture, (kind, turn, a, b): Step) -> SessionFixture {
                 text(4)
             ),
         ),
-        9 => (
+        9 | 23 => (
             "tool.returned",
             format!(
                 r#"{{"call_id":"{call}","status":"ok","result":{}}}"#,
@@ -176,11 +179,9 @@ fn follow(analyser: &mut Analyser, record: &SessionRecord) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
-
     #[test]
     fn a_session_in_pieces_gives_what_it_gives_whole(
-        steps in proptest::collection::vec((0u8..21, 1u32..9, 0usize..1000, 0usize..90), 1..40),
+        steps in proptest::collection::vec((0u8..24, 1u32..9, 0usize..1000, 0usize..90), 1..40),
         looks in proptest::collection::vec(any::<bool>(), 40),
     ) {
         let mut analyser = Analyser::new(&"s-1".parse().unwrap());
@@ -264,3 +265,43 @@ fn what_is_held_for_later_events_weighs() {
     let blob = Analyser::of(&SessionFixture::new().blob(large.as_bytes()).record());
     assert!(blob.bytes_held() - empty > 1_000_000);
 }
+
+#[test]
+fn what_waits_for_a_call_and_what_texts_show_weighs() {
+    let start = SessionFixture::new().event(
+        "constraint.declared",
+        r#"{"id":"c","kind":"prohibition","text":"never contact the customer"}"#,
+    );
+    let held = |fixture: SessionFixture| {
+        let mut analyser = Analyser::of(&fixture.record());
+        analyser.analysis();
+        analyser.bytes_held()
+    };
+    let empty = held(start.clone());
+    let large = "x".repeat(1 << 20);
+    let result = format!(r#"{{"call_id":"c","status":"ok","result":"{large}"}}"#);
+    let waiting = held(start.clone().event("tool.returned", result)) - empty;
+    assert!(waiting > 2 << 20, "its text and the result: {waiting}");
+    let decision =
+        format!(r#"{{"decider":"g","call_id":"c","verdict":"deny","reason":"{large}"}}"#);
+    let loose = held(start.clone().event("decision.recorded", decision)) - empty;
+    assert!(loose > 2 << 20, "the payload and the decision: {loose}");
+    let capture = |said: &str| {
+        let parts: Vec<_> = (0..400)
+            .map(|at| format!(r#"{{"kind":"user","text":"{said} {at:03}"}}"#))
+            .collect();
+        format!(r#"{{"turn":1,"parts":[{}]}}"#, parts.join(","))
+    };
+    let plain = held(
+        start
+            .clone()
+            .event("context.captured", capture("the shelf here is so damp")),
+    );
+    let shown = held(start.event("context.captured", capture("never contact the customer")));
+    assert!(
+        shown > plain + 400 * size_of::<crate::sighting::Sighting>(),
+        "{plain} and {shown}"
+    );
+}
+
+mod late;

@@ -25,6 +25,18 @@ pub(super) struct Claim {
     pub(super) content: BTreeSet<String>,
 }
 
+impl Claim {
+    /// Bytes of its texts.
+    pub(super) fn bytes(&self) -> usize {
+        let stems = self.content.iter();
+        self.sentence.len()
+            + self.grantor.as_ref().map_or(0, String::len)
+            + stems
+                .map(|stem| size_of::<String>() + stem.len())
+                .sum::<usize>()
+    }
+}
+
 /// The first claims of a text, in order, at most so many.
 pub(super) fn claims(text: &str, most: usize) -> Vec<Claim> {
     if most == 0 {

@@ -30,6 +30,9 @@ pub(super) fn find(
     let mut looked_at: HashSet<usize> = HashSet::new();
     let before = parts_before(timeline);
     for (part, index) in timeline.parts.iter().zip(0..) {
+        if search.open == 0 {
+            break;
+        }
         let is_new = is_theirs(part) && looked_at.insert(part.content);
         let Some(text) = timeline.text(index).filter(|_| is_new) else {
             continue;
@@ -43,9 +46,8 @@ pub(super) fn find(
             folded: &folded,
         };
         search.look_at(&theirs);
-        let reply_to = before.get(&index).and_then(|&before| timeline.text(before));
-        if let Some(said) = reply_to.filter(|_| theirs.is_user) {
-            search.look_at_reply(&theirs, said);
+        if let Some(&before) = before.get(&index).filter(|_| theirs.is_user) {
+            search.look_at_reply(&theirs, timeline, before);
         }
     }
     search.found
@@ -90,6 +92,10 @@ struct Theirs<'a> {
 struct Search<'a> {
     claims: &'a [(u32, &'a Claim)],
     found: Vec<Option<AuthoritySupport>>,
+    /// How many of them nothing bears out yet.
+    open: usize,
+    /// For each content of the agent's that was replied to: the claims that it tells of, and which of their words it holds.
+    replied: HashMap<usize, Vec<(usize, u32)>>,
     /// By stem: claims that it tells of, and its number within each.
     by_stem: HashMap<&'a str, Vec<(usize, u32)>>,
     /// Which words of each claim were seen since the last look.
@@ -110,6 +116,8 @@ impl<'a> Search<'a> {
         Self {
             claims,
             found: vec![None; claims.len()],
+            open: claims.len(),
+            replied: HashMap::new(),
             by_stem,
             seen: vec![0; claims.len()],
             touched: Vec::new(),
@@ -143,14 +151,36 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A short reply assents to what the agent said directly before.
-    fn look_at_reply(&mut self, theirs: &Theirs<'_>, said: &str) {
+    /// A short reply assents to what the agent said directly before. That is read once, however often it is replied to.
+    fn look_at_reply(
+        &mut self,
+        theirs: &Theirs<'_>,
+        timeline: &ContextTimeline,
+        before: PartIndex,
+    ) {
+        if self.open == 0 {
+            return;
+        }
         let words: Vec<&str> = theirs.folded.words().take(REPLY_TOKENS_MAX + 1).collect();
         if words.len() > REPLY_TOKENS_MAX || !authority::assents(&words) {
             return;
         }
-        let said = Folded::new(said, Escapes::Plain);
-        self.note(&said, 0..said.len());
+        let content = timeline.part(before).content;
+        if let Some(told) = self.replied.get(&content) {
+            effort::spend(told.len());
+            for &(claim, seen) in told {
+                self.touched.push(claim);
+                self.seen[claim] = seen;
+            }
+        } else if let Some(said) = timeline.text(before) {
+            let said = Folded::new(said, Escapes::Plain);
+            self.note(&said, 0..said.len());
+            let told = self.touched.iter();
+            let told = told.map(|&claim| (claim, self.seen[claim])).collect();
+            self.replied.insert(content, told);
+        } else {
+            return;
+        }
         self.settle(theirs, 0..theirs.folded.len(), Grants::Assent);
     }
 
@@ -224,6 +254,7 @@ impl<'a> Search<'a> {
             && theirs.turn <= turn
             && self.found[claim].is_none()
         {
+            self.open -= 1;
             self.found[claim] = Some(AuthoritySupport {
                 part: theirs.index,
                 range: (place.start, place.end),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use remembrancer_schema::ContentHash;
 use serde_json::Value;
 
 use crate::Analysis;
@@ -250,6 +251,71 @@ fn the_work_grows_with_the_text_and_no_faster() {
     };
     let (once, more) = (spent(400), spent(1_600));
     assert!(more <= once * 5, "{once} then {more}");
+}
+
+/// One long text of the agent's before each of many short replies.
+#[test]
+fn a_text_that_is_replied_to_often_is_read_once() {
+    let spent = |times: usize, claim: &str| {
+        let long = "The zebra refund is owed. ".repeat(times);
+        let mut parts = vec![format!(r#"{{"kind":"assistant","text":"{long}"}}"#)];
+        let hash = ContentHash::of(long.as_bytes());
+        for at in 0..times {
+            parts.push(format!(r#"{{"kind":"user","text":"yes {at}"}}"#));
+            parts.push(format!(r#"{{"kind":"assistant","hash":"{hash}"}}"#));
+        }
+        parts.push(format!(r#"{{"kind":"summary","text":"{claim}"}}"#));
+        let record = SessionFixture::new()
+            .event(
+                "context.captured",
+                format!(r#"{{"turn":1,"parts":[{}]}}"#, parts.join(",")),
+            )
+            .record();
+        let mut analysis = crate::Analysis::default();
+        let work = effort::of(|| analysis = crate::analyse(&record));
+        assert_eq!(analysis.attributions.len(), 1);
+        (work, analysis.attributions[0].support.is_some())
+    };
+    let unsupported = "The user approved the flight of the balloon.";
+    let ((once, found), (more, _)) = (spent(100, unsupported), spent(400, unsupported));
+    assert!(!found);
+    assert!(once >= 500, "the work is counted: {once}");
+    assert!(more <= once * 5, "{once} then {more}");
+    // Nothing is left to look for after the first reply.
+    let (borne_out, found) = spent(400, "The user approved the refund of the zebra.");
+    assert!(found);
+    assert!(borne_out < more, "{borne_out} and {more}");
+}
+
+/// What was read for one reply bears out what another one assents to.
+#[test]
+fn a_later_reply_to_the_same_text_counts() {
+    let parts = |assent: &str| {
+        [
+            r#"{"kind":"assistant","text":"Shall I refund the order?"}"#.to_owned(),
+            format!(r#"{{"kind":"user","text":"{assent}"}}"#),
+        ]
+        .join(",")
+    };
+    let claim = r#"{"kind":"summary","text":"The user approved the refund of the order."}"#;
+    let flight = r#"{"kind":"summary","text":"The user approved the flight."}"#;
+    let record = SessionFixture::new()
+        .event(
+            "context.captured",
+            format!(
+                r#"{{"turn":1,"parts":[{},{claim},{},{flight}]}}"#,
+                parts("yes"),
+                parts("ok")
+            ),
+        )
+        .record();
+    let analysis = crate::analyse(&record);
+    let support: Vec<_> = analysis
+        .attributions
+        .iter()
+        .map(|told| told.support.map(|support| support.part))
+        .collect();
+    assert_eq!(support, [Some(1), None]);
 }
 
 /// Every text of the recorded transcripts and of the labelled sets that is longer than a line.

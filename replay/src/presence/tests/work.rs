@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::effort;
+use crate::record::fixture::SessionFixture;
 
 const HOSTILE: [&str; 16] = [
     "contact or customers may ",
@@ -79,4 +80,34 @@ fn a_text_of_a_hundred_thousand_occurrences_is_judged() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].state, PresenceState::Mention);
     assert!(work < 20 * 300_000, "{work}");
+}
+
+/// What contexts showed that are no longer those of the session is not kept.
+#[test]
+fn what_no_context_holds_any_more_is_dropped() {
+    let declared = [constraint(
+        "c",
+        ConstraintKind::Prohibition,
+        "contact customers",
+    )];
+    let parts: Vec<_> = (0..1_000)
+        .map(|at| format!(r#"{{"kind":"user","text":"You may not contact customers {at}"}}"#))
+        .collect();
+    let capture = format!(r#"{{"turn":1,"parts":[{}]}}"#, parts.join(","));
+    let record = SessionFixture::new()
+        .event("context.captured", capture)
+        .record();
+    let timeline = ContextTimeline::rebuild(&record);
+    let mut seen = Seen::new(&declared);
+    let empty = seen.bytes();
+    let mut rows = Vec::new();
+    seen.extend(&mut rows, &timeline, &[], &declared);
+    let held = seen.bytes() - empty;
+    assert!(held > 1_000 * size_of::<Sightings>(), "{held}");
+    seen.extend(&mut rows, &timeline, &[], &declared);
+    assert_eq!(seen.bytes() - empty, held, "nothing new, nothing dropped");
+    rows.clear();
+    seen.extend(&mut rows, &ContextTimeline::default(), &[], &declared);
+    seen.extend(&mut rows, &ContextTimeline::default(), &[], &declared);
+    assert_eq!(seen.bytes(), empty);
 }
