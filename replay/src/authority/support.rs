@@ -94,8 +94,8 @@ struct Search<'a> {
     found: Vec<Option<AuthoritySupport>>,
     /// How many of them nothing bears out yet.
     open: usize,
-    /// For each content of the agent's that was replied to: the claims that it tells of, and which of their words it holds.
-    replied: HashMap<usize, Vec<(usize, u32)>>,
+    /// The contents of the agent's that were replied to.
+    replied: HashSet<usize>,
     /// By stem: claims that it tells of, and its number within each.
     by_stem: HashMap<&'a str, Vec<(usize, u32)>>,
     /// Which words of each claim were seen since the last look.
@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
             claims,
             found: vec![None; claims.len()],
             open: claims.len(),
-            replied: HashMap::new(),
+            replied: HashSet::new(),
             by_stem,
             seen: vec![0; claims.len()],
             touched: Vec::new(),
@@ -151,7 +151,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A short reply assents to what the agent said directly before. That is read once, however often it is replied to.
+    /// A short reply assents to what the agent said directly before. That is read once, however often it is replied to: parts
+    /// come in order of their turns, so a later reply bears out no claim that the first one does not.
     fn look_at_reply(
         &mut self,
         theirs: &Theirs<'_>,
@@ -165,22 +166,12 @@ impl<'a> Search<'a> {
         if words.len() > REPLY_TOKENS_MAX || !authority::assents(&words) {
             return;
         }
-        let content = timeline.part(before).content;
-        if let Some(told) = self.replied.get(&content) {
-            effort::spend(told.len());
-            for &(claim, seen) in told {
-                self.touched.push(claim);
-                self.seen[claim] = seen;
-            }
-        } else if let Some(said) = timeline.text(before) {
-            let said = Folded::new(said, Escapes::Plain);
-            self.note(&said, 0..said.len());
-            let told = self.touched.iter();
-            let told = told.map(|&claim| (claim, self.seen[claim])).collect();
-            self.replied.insert(content, told);
-        } else {
+        let is_new = self.replied.insert(timeline.part(before).content);
+        let Some(said) = timeline.text(before).filter(|_| is_new) else {
             return;
-        }
+        };
+        let said = Folded::new(said, Escapes::Plain);
+        self.note(&said, 0..said.len());
         self.settle(theirs, 0..theirs.folded.len(), Grants::Assent);
     }
 

@@ -287,37 +287,6 @@ fn a_text_that_is_replied_to_often_is_read_once() {
     assert!(borne_out < more, "{borne_out} and {more}");
 }
 
-/// What was read for one reply bears out what another one assents to.
-#[test]
-fn a_later_reply_to_the_same_text_counts() {
-    let parts = |assent: &str| {
-        [
-            r#"{"kind":"assistant","text":"Shall I refund the order?"}"#.to_owned(),
-            format!(r#"{{"kind":"user","text":"{assent}"}}"#),
-        ]
-        .join(",")
-    };
-    let claim = r#"{"kind":"summary","text":"The user approved the refund of the order."}"#;
-    let flight = r#"{"kind":"summary","text":"The user approved the flight."}"#;
-    let record = SessionFixture::new()
-        .event(
-            "context.captured",
-            format!(
-                r#"{{"turn":1,"parts":[{},{claim},{},{flight}]}}"#,
-                parts("yes"),
-                parts("ok")
-            ),
-        )
-        .record();
-    let analysis = crate::analyse(&record);
-    let support: Vec<_> = analysis
-        .attributions
-        .iter()
-        .map(|told| told.support.map(|support| support.part))
-        .collect();
-    assert_eq!(support, [Some(1), None]);
-}
-
 /// Every text of the recorded transcripts and of the labelled sets that is longer than a line.
 fn recorded_texts(folder: &Path) -> BTreeSet<String> {
     fn gather(value: Value, texts: &mut BTreeSet<String>) {
