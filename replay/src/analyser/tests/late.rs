@@ -78,3 +78,39 @@ fn a_late_call_tells_that_its_result_stood_in_the_context_of_a_repetition() {
     };
     assert_eq!((repeated(&early), repeated(&late)), (1, 0));
 }
+
+/// The halves of three calls that the bits of a number pick, and the summary before them.
+fn picked(mask: u8) -> Vec<String> {
+    let halves = (0..6u8).filter(|bit| mask & (1 << bit) != 0).map(|bit| {
+        let kind = ["tool_call", "tool_result"][usize::from(bit / 3)];
+        half(kind, &format!("c{}", bit % 3))
+    });
+    let summary = (mask & 64 != 0).then(|| SUMMARY.to_owned());
+    summary.into_iter().chain(halves).collect()
+}
+
+proptest! {
+    /// Calls, their results and contexts that hold halves of them, in any order.
+    #[test]
+    fn halves_in_any_order_are_told_the_same_in_pieces_and_whole(
+        steps in proptest::collection::vec((0u8..4, 1u32..5, 0u8..128, 0u8..3), 4..16),
+    ) {
+        let mut analyser = Analyser::new(&"s-1".parse().unwrap());
+        let mut fixture = SessionFixture::new();
+        for (kind, turn, mask, call) in steps {
+            let call = format!("c{call}");
+            fixture = match kind {
+                0 => called(fixture, turn, &call),
+                1 => returned(fixture, &call),
+                _ => {
+                    let parts = picked(mask);
+                    let parts: Vec<_> = parts.iter().map(String::as_str).collect();
+                    captured(fixture, turn, &parts)
+                }
+            };
+            let record = fixture.clone().record();
+            follow(&mut analyser, &record);
+            prop_assert_eq!(&**analyser.analysis(), &crate::analyse(&record));
+        }
+    }
+}
