@@ -108,7 +108,11 @@ fn conformance_a_changed_byte_is_found_and_the_first_bad_entry_named() {
     ];
     for (name, names_an_entry) in kinds {
         let mut changed = sound.clone();
-        let at = content_offset(&sound, name) + 60;
+        let mut at = content_offset(&sound, name) + 60;
+        if name == "proofs.json" {
+            // In a hash that follows from random salts: "a" would become no hexadecimal digit, and the file no proofs at all.
+            at += sound[at..].iter().position(u8::is_ascii_digit).unwrap();
+        }
         changed[at] ^= 1;
         let path = folder.path().join("changed.rmb");
         std::fs::write(&path, &changed).unwrap();
