@@ -3,6 +3,7 @@
 //! The drivers share this contract and one suite of tests, not code: what a database is good at shows in its own statements.
 //! All SQL is in them.
 
+mod columns;
 mod condition;
 #[cfg(test)]
 pub(crate) mod contract;

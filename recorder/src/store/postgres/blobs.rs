@@ -4,13 +4,9 @@ use remembrancer_schema::ContentHash;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use super::rows::count;
-use crate::error::LedgerError;
+use crate::store::columns::{self, BlobColumns};
 use crate::store::{BlobRow, CondemnedBlob, NewBlob, Result};
 use crate::tree::number;
-
-const INLINE: &str = "inline";
-const STORE: &str = "store";
 
 fn parameter(hashes: &[ContentHash]) -> Vec<&[u8]> {
     hashes
@@ -77,7 +73,7 @@ pub(super) async fn store(connection: &mut PgConnection, blob: &NewBlob) -> sqlx
     )
     .bind(blob.hash.as_bytes().as_slice())
     .bind(size)
-    .bind(if blob.inline.is_some() { INLINE } else { STORE })
+    .bind(columns::place(blob.inline.is_some()))
     .bind(&blob.stored)
     .bind(blob.inline.as_deref())
     .execute(connection)
@@ -152,25 +148,15 @@ pub(super) async fn release(
 }
 
 fn from_row(row: &PgRow) -> Result<BlobRow> {
-    let place: String = row.try_get("place")?;
-    Ok(BlobRow {
-        hash: hash(row)?,
-        size: count(row, "size")?,
-        is_inline: match place.as_str() {
-            INLINE => true,
-            STORE => false,
-            other => {
-                return Err(LedgerError::Damaged(format!(
-                    "a blob is in the place {other:?}"
-                )));
-            }
-        },
+    BlobColumns {
+        hash: row.try_get("hash")?,
+        size: row.try_get("size")?,
+        place: row.try_get("place")?,
         stored: row.try_get("stored")?,
-    })
+    }
+    .check()
 }
 
 fn hash(row: &PgRow) -> Result<ContentHash> {
-    let hash: Vec<u8> = row.try_get("hash")?;
-    ContentHash::try_from(hash.as_slice())
-        .map_err(|_| LedgerError::Damaged(format!("a blob has the address {}", hex::encode(&hash))))
+    columns::address(row.try_get("hash")?)
 }

@@ -4,8 +4,8 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use super::text::from_stored;
-use crate::error::LedgerError;
 use crate::session::{SessionColumns, SessionSummary};
+use crate::store::columns;
 use crate::store::{CheckpointRow, EntryPage, EntryRow, PageLimits, Result};
 use crate::token::KeyRow;
 
@@ -85,6 +85,5 @@ pub(super) fn key_from_row(row: &PgRow) -> Result<KeyRow> {
 
 /// Reads a column that counts.
 pub(super) fn count(row: &PgRow, column: &str) -> Result<u64> {
-    let value: i64 = row.try_get(column)?;
-    u64::try_from(value).map_err(|_| LedgerError::Damaged(format!("column {column} holds {value}")))
+    columns::count(column, row.try_get(column)?)
 }

@@ -4,21 +4,13 @@ use remembrancer_schema::ContentHash;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
-use super::reading::count;
 use crate::error::LedgerError;
+use crate::store::columns::{self, BlobColumns};
 use crate::store::{BlobRow, CondemnedBlob, Result};
-
-const INLINE: &str = "inline";
-const STORE: &str = "store";
 
 /// Takes marks away; the parameter is what [`marks`] makes of them.
 pub(super) const RELEASE: &str = "DELETE FROM condemned_blobs WHERE (hash, since) IN \
      (SELECT unhex(value ->> 0), value ->> 1 FROM json_each(?))";
-
-/// The place of a blob in its column.
-pub(super) fn place(is_inline: bool) -> &'static str {
-    if is_inline { INLINE } else { STORE }
-}
 
 /// Any number of marks as one parameter.
 pub(super) fn marks(blobs: &[CondemnedBlob]) -> Result<String> {
@@ -152,25 +144,15 @@ pub(super) async fn release(
 }
 
 fn from_row(row: &SqliteRow) -> Result<BlobRow> {
-    let place: String = row.try_get("place")?;
-    Ok(BlobRow {
-        hash: hash(row)?,
-        size: count(row, "size")?,
-        is_inline: match place.as_str() {
-            INLINE => true,
-            STORE => false,
-            other => {
-                return Err(LedgerError::Damaged(format!(
-                    "a blob is in the place {other:?}"
-                )));
-            }
-        },
+    BlobColumns {
+        hash: row.try_get("hash")?,
+        size: row.try_get("size")?,
+        place: row.try_get("place")?,
         stored: row.try_get("stored")?,
-    })
+    }
+    .check()
 }
 
 fn hash(row: &SqliteRow) -> Result<ContentHash> {
-    let hash: Vec<u8> = row.try_get("hash")?;
-    ContentHash::try_from(hash.as_slice())
-        .map_err(|_| LedgerError::Damaged(format!("a blob has the address {}", hex::encode(&hash))))
+    columns::address(row.try_get("hash")?)
 }

@@ -16,6 +16,7 @@ use crate::admin_act::AdminActRow;
 use crate::data_dir::failed;
 use crate::error::LedgerError;
 use crate::session::{SessionColumns, SessionSummary};
+use crate::store::columns;
 use crate::store::{
     CondemnedBlob, EntryRow, GroupRows, IdentityRow, NewBlob, NewCheckpoint, NewEntry, Result,
 };
@@ -135,9 +136,7 @@ impl Direct {
     }
 
     pub(super) fn size(&self) -> Result<u64> {
-        let size = self.number(SIZE)?;
-        u64::try_from(size)
-            .map_err(|_| LedgerError::Damaged(format!("it has {size} entries by their indices")))
+        columns::count("size", self.number(SIZE)?)
     }
 
     pub(super) fn session(&self, id: &SessionId) -> Result<Option<SessionSummary>> {
@@ -246,7 +245,7 @@ impl Direct {
             params![
                 blob.hash.as_bytes(),
                 number(blob.size)?,
-                blobs::place(blob.inline.is_some()),
+                columns::place(blob.inline.is_some()),
                 blob.stored,
                 blob.inline.as_deref(),
             ],

@@ -9,8 +9,8 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
 use super::blobs;
-use crate::error::LedgerError;
 use crate::session::{SessionColumns, SessionSummary};
+use crate::store::columns;
 use crate::store::{
     BlobRow, CheckpointRow, CondemnedBlob, Connection, EntryPage, EntryRow, IdentityRow,
     PageLimits, Result, Strays,
@@ -388,6 +388,5 @@ fn key_from_row(row: &SqliteRow) -> Result<KeyRow> {
 
 /// Reads a column that counts.
 pub(super) fn count(row: &SqliteRow, column: &str) -> Result<u64> {
-    let value: i64 = row.try_get(column)?;
-    u64::try_from(value).map_err(|_| LedgerError::Damaged(format!("column {column} holds {value}")))
+    columns::count(column, row.try_get(column)?)
 }
