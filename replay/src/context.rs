@@ -87,6 +87,11 @@ impl ContextTimeline {
     }
 }
 
+/// Estimated size of a text in tokens: a quarter of its characters, rounded up.
+pub(crate) fn estimated_tokens(text: &str) -> u64 {
+    (text.chars().count() as u64).div_ceil(4)
+}
+
 /// Rebuilds the contexts, and names the entries that do not count because their turn was told before.
 pub(crate) fn rebuild(record: &SessionRecord) -> (ContextTimeline, Vec<LeftOut>) {
     rebuild_within(record, building::POSITIONS_MAX)

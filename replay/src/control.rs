@@ -7,7 +7,7 @@ use remembrancer_schema::{ContentHash, SessionId};
 
 use crate::analysis::{
     ChangedState, ConstraintIndex, Controls, EmptiedSummary, FoundControl, Mutation, NeverStated,
-    Presence, PresenceState, Turn,
+    PartIndex, Presence, PresenceState,
 };
 use crate::constraint;
 use crate::context::{ContextTimeline, DeclaredConstraint};
@@ -223,24 +223,13 @@ fn emptied(
         let (Some(row), false, None) = (row, brought.is_empty(), &turn.unknown) else {
             continue;
         };
-        let without = Turn {
-            parts: turn
-                .parts
-                .iter()
-                .zip(0u32..)
-                .filter(|(_, position)| brought.binary_search(position).is_err())
-                .map(|(&part, _)| part)
-                .collect(),
-            number: turn.number,
-            entry: turn.entry,
-            time: None,
-            unknown: None,
-            tokens: None,
-            witness: turn.witness,
-            proof: None,
-            response: None,
-            mutation: turn.mutation,
-        };
+        let without: Vec<PartIndex> = turn
+            .parts
+            .iter()
+            .zip(0u32..)
+            .filter(|(_, position)| brought.binary_search(position).is_err())
+            .map(|(&part, _)| part)
+            .collect();
         let summaries = brought
             .iter()
             .filter_map(|&position| turn.parts.get(position as usize).copied())

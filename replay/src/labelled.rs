@@ -15,7 +15,7 @@ use remembrancer_schema::payload::{
 use serde_json::Value;
 
 use crate::analysis::{Content, ContextPart, PartIndex, Presence, Turn};
-use crate::context::{ContextTimeline, DeclaredConstraint};
+use crate::context::{ContextTimeline, DeclaredConstraint, estimated_tokens};
 use crate::folding::{Escapes, Folded};
 use crate::language::{self, Mark, Stance};
 use crate::modality::Tone;
@@ -220,7 +220,7 @@ pub fn judge<'t>(
             tool: None,
             stub: false,
             sources: Vec::new(),
-            estimated_tokens: (text.chars().count() as u64).div_ceil(4),
+            estimated_tokens: estimated_tokens(text),
         });
     }
     let count = PartIndex::try_from(timeline.parts.len()).unwrap_or(PartIndex::MAX);

@@ -69,7 +69,7 @@ impl Seen {
             window.advance(&turn.parts, |part| shown.of(timeline, watch, part));
             let mut row = Vec::with_capacity(constraints.len());
             for (index, declared) in constraints.iter().enumerate() {
-                let mut presence = judge(&window, turn, index);
+                let mut presence = judge(&window, turn.unknown.as_deref(), index);
                 presence.last_present = last[index]
                     .and_then(|at| timeline.turns.get(at))
                     .map(|turn| turn.number);
@@ -86,26 +86,24 @@ impl Seen {
         }
         shown.forget(timeline);
     }
-}
 
-impl Seen {
     /// Bytes that it holds, roughly.
     pub(crate) fn bytes(&self) -> usize {
         self.watch.bytes() + self.shown.bytes
     }
 
-    /// The states of a context that was not sent as it is, such as one without a summary.
+    /// The states of a context that is known and was not sent as it is, such as one without a summary.
     pub(crate) fn states(
         &mut self,
         timeline: &ContextTimeline,
-        turn: &Turn,
+        parts: &[PartIndex],
         constraints: usize,
     ) -> Vec<PresenceState> {
         let Self { watch, shown } = self;
         let mut window = Window::new(timeline, watch);
-        window.advance(&turn.parts, |part| shown.of(timeline, watch, part));
+        window.advance(parts, |part| shown.of(timeline, watch, part));
         (0..constraints)
-            .map(|constraint| judge(&window, turn, constraint).state)
+            .map(|constraint| judge(&window, None, constraint).state)
             .collect()
     }
 }
@@ -259,7 +257,7 @@ impl<'a> Departures<'a> {
 }
 
 /// How a constraint stands, without what came before.
-fn judge(window: &Window<'_>, turn: &Turn, constraint: usize) -> Presence {
+fn judge(window: &Window<'_>, unknown: Option<&str>, constraint: usize) -> Presence {
     let found = window.strongest(constraint);
     let watched = window.watched(constraint);
     let (mut state, mut reason) = match found {
@@ -267,14 +265,14 @@ fn judge(window: &Window<'_>, turn: &Turn, constraint: usize) -> Presence {
         None => (PresenceState::NoTrace, None),
     };
     if !state.is_present() {
-        if let Some(unknown) = &turn.unknown {
-            (state, reason) = (PresenceState::Unknown, Some(unknown.clone()));
+        if let Some(unknown) = unknown {
+            (state, reason) = (PresenceState::Unknown, Some(unknown.to_owned()));
         } else if let Some(error) = watched.error() {
             (state, reason) = (PresenceState::Unknown, Some(error));
         } else if let Some(unreadable) = window.unreadable(state != PresenceState::NoTrace) {
             (state, reason) = (PresenceState::Opaque, Some(unreadable));
         }
-    } else if let Some(unknown) = &turn.unknown {
+    } else if let Some(unknown) = unknown {
         reason = Some(format!(
             "it stands in a part that is known; the rest of the context is not: {unknown}"
         ));

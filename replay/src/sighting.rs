@@ -13,7 +13,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use remembrancer_schema::payload::PartKind;
 
 use crate::analysis::{Alteration, PresenceState};
-use crate::context::DeclaredConstraint;
+use crate::context::{DeclaredConstraint, estimated_tokens};
 use crate::folding::{Escapes, Folded};
 use crate::matcher::{Search, Subject};
 use crate::restatement::Restatements;
@@ -319,10 +319,10 @@ fn within(range: Range<usize>, offset: usize) -> Option<Range<usize>> {
     (end > start).then_some(start..end)
 }
 
-/// Estimated tokens of a text after a range: a quarter of its characters there, rounded up.
+/// Estimated tokens of a text after a range.
 fn remainder(text: &str, range: Option<&Range<usize>>) -> u64 {
     let rest = range
         .and_then(|range| text.get(range.end..))
         .unwrap_or(text);
-    (rest.chars().count() as u64).div_ceil(4)
+    estimated_tokens(rest)
 }

@@ -11,7 +11,7 @@ use remembrancer_schema::payload::{
 
 use super::texts::Texts;
 use super::told::{Told, TurnSources};
-use super::{ContextTimeline, PartKey};
+use super::{ContextTimeline, PartKey, estimated_tokens};
 use crate::alignment;
 use crate::analysis::{ContextPart, PartIndex, Response, Turn};
 use crate::reading::{LeftOut, ReadEvent};
@@ -281,7 +281,7 @@ impl Builder<'_> {
             .expect("a session's bytes run out long before 2^32 parts");
         let held = &self.timeline.contents[content];
         let estimated_tokens = match &held.text {
-            Some(text) => (text.chars().count() as u64).div_ceil(4),
+            Some(text) => estimated_tokens(text),
             None => held.bytes.unwrap_or(0).div_ceil(4),
         };
         self.timeline.parts.push(ContextPart {
