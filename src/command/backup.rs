@@ -8,12 +8,10 @@ use remembrancer_recorder::{
 use remembrancer_schema::payload::AdminAct;
 use serde::Serialize;
 
+use super::verify::FAULTS_SHOWN;
 use crate::config::{GlobalArgs, SettingArgs};
 use crate::failure::Failure;
 use crate::terminal::{self, Format, shown};
-
-/// Faults that the text output lists; JSON has them all.
-pub(super) const FAULTS_SHOWN: usize = 20;
 
 /// Arguments of `backup`.
 #[derive(clap::Args)]

@@ -8,7 +8,7 @@ use remembrancer_recorder::{
 use remembrancer_schema::payload::AdminAct;
 use serde::Serialize;
 
-use super::backup::FAULTS_SHOWN;
+use super::verify::FAULTS_SHOWN;
 use crate::failure::Failure;
 use crate::terminal::{self, Format, shown};
 

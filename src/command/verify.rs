@@ -1,5 +1,6 @@
 //! `remembrancer verify`
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use owo_colors::{OwoColorize as _, Style};
@@ -18,7 +19,7 @@ use crate::failure::Failure;
 use crate::terminal::{self, Format, shown};
 
 /// Faults that the text output lists; JSON has them all.
-const FAULTS_SHOWN: usize = 20;
+pub(super) const FAULTS_SHOWN: usize = 20;
 
 /// Arguments of `verify`.
 #[derive(clap::Args)]
@@ -166,19 +167,7 @@ fn text(path: &Path, verification: &Verification) -> String {
     if let Some(fault) = &verification.first_bad {
         line("first bad", &fault.to_string());
     }
-    let count = verification.faults.len();
-    for fault in verification.faults.iter().take(FAULTS_SHOWN) {
-        line("fault", &fault.to_string());
-    }
-    if count > FAULTS_SHOWN {
-        line(
-            "fault",
-            &format!(
-                "… and {} more; --format json lists all",
-                count - FAULTS_SHOWN
-            ),
-        );
-    }
+    list_faults(&verification.faults, &mut line);
     for checked in &verification.checked {
         line("checked", checked);
     }
@@ -278,21 +267,22 @@ fn ledger_text(place: &LedgerLocation, verification: &LedgerVerification<'_>) ->
     if let Some(fault) = &verification.found.first_bad {
         line("first bad", &fault.to_string());
     }
-    let count = verification.found.faults.len();
-    for fault in verification.found.faults.iter().take(FAULTS_SHOWN) {
-        line("fault", &fault.to_string());
-    }
-    if count > FAULTS_SHOWN {
-        line(
-            "fault",
-            &format!(
-                "… and {} more; --format json lists all",
-                count - FAULTS_SHOWN
-            ),
-        );
-    }
+    list_faults(&verification.found.faults, &mut line);
     for open in &verification.not_proven {
         line("not proven", open);
     }
     text
+}
+
+fn list_faults(faults: &[impl Display], line: &mut impl FnMut(&str, &str)) {
+    for fault in faults.iter().take(FAULTS_SHOWN) {
+        line("fault", &fault.to_string());
+    }
+    let more = faults.len().saturating_sub(FAULTS_SHOWN);
+    if more > 0 {
+        line(
+            "fault",
+            &format!("… and {more} more; --format json lists all"),
+        );
+    }
 }
