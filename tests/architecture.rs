@@ -7,9 +7,13 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which workspace crates a crate may depend on. A crate that is not listed is refused.
-const ALLOWED_EDGES: [(&str, &[&str]); 6] = [
+const ALLOWED_EDGES: [(&str, &[&str]); 7] = [
     ("remembrancer-schema", &[]),
     ("remembrancer-replay", &["remembrancer-schema"]),
+    (
+        "remembrancer-capture",
+        &["remembrancer-schema", "remembrancer-replay"],
+    ),
     (
         "remembrancer-recorder",
         &["remembrancer-schema", "remembrancer-replay"],
@@ -31,6 +35,7 @@ const ALLOWED_EDGES: [(&str, &[&str]); 6] = [
         &[
             "remembrancer-schema",
             "remembrancer-replay",
+            "remembrancer-capture",
             "remembrancer-recorder",
             "remembrancer-exports",
             "remembrancer-web",
@@ -116,15 +121,13 @@ const EMPTY_NAMES: [&str; 7] = [
 /// Most lines of a source file.
 const FILE_LINES_MAX: usize = 400;
 /// Files that are longer, with the length that they may have. Lower a number when its file shrinks; raise none.
-const LONG_FILES: [(&str, usize); 2] = [
+const LONG_FILES: [(&str, usize); 1] = [
     // One type per concept of the analysis, with a sentence for every field: the contract between crates.
     ("replay/src/analysis.rs", 640),
-    // The payload types of two events that share most of their words.
-    ("schema/src/payload/context.rs", 520),
 ];
 
 /// What the top level holds, beside what git ignores.
-const TOP_LEVEL: [&str; 27] = [
+const TOP_LEVEL: [&str; 29] = [
     ".ci",
     ".config",
     ".dockerignore",
@@ -140,6 +143,7 @@ const TOP_LEVEL: [&str; 27] = [
     "LICENSE-MIT",
     "README.md",
     "benches",
+    "capture",
     "clippy.toml",
     "deny.toml",
     "docs",
@@ -149,6 +153,7 @@ const TOP_LEVEL: [&str; 27] = [
     "recorder",
     "replay",
     "schema",
+    "sdk",
     "src",
     "tests",
     "web",

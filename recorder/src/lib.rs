@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-pub mod adapter;
 mod admin_act;
 mod analyses;
 mod backup;

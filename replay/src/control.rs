@@ -98,6 +98,7 @@ fn never_stated_of(session: &SessionId) -> Vec<DeclaredConstraint> {
             matcher,
             actions: Vec::new(),
             stated_by: None,
+            inferred: false,
         },
         entry: 0,
         from_turn: 1,

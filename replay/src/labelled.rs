@@ -244,6 +244,7 @@ pub fn judge<'t>(
             matcher: None,
             actions: Vec::new(),
             stated_by: None,
+            inferred: false,
         },
         entry: 0,
         from_turn: 1,

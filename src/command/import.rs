@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use remembrancer_recorder::adapter::{Import, mission_continuity};
+use remembrancer_capture::mission_continuity::{self, Import};
 use remembrancer_recorder::{Ledger, LedgerOptions, Outcome, OwnedEvent};
 use serde::Serialize;
 

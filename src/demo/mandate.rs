@@ -36,6 +36,7 @@ pub(super) fn constraint(
             })
             .collect(),
         stated_by: operator(),
+        inferred: false,
     }
 }
 

@@ -138,6 +138,7 @@ impl Script {
             }),
             withheld: Vec::new(),
             injected_fault: None,
+            witness: None,
         };
         self.event("context.mutated", &declared);
     }
@@ -183,6 +184,7 @@ impl Script {
                 }
                 .to_owned(),
             ),
+            witness: None,
         };
         self.event("model.responded", &response);
         let message = self.next_message();
@@ -242,6 +244,7 @@ impl Script {
             arguments: to_raw_value(&call.arguments).ok(),
             target: None,
             operation: None,
+            witness: None,
         };
         self.event("tool.called", &called);
         let returned = ToolReturned {
@@ -250,6 +253,7 @@ impl Script {
             status: ReturnStatus::Ok,
             result: to_raw_value(&call.result).ok(),
             effect: call.effect.map(str::to_owned),
+            witness: None,
         };
         self.event("tool.returned", &returned);
     }
@@ -274,6 +278,8 @@ impl Script {
             }),
             witness: Some(Witness::Exact),
             proof: None,
+            incomplete: None,
+            parts_blob: None,
         };
         self.event("context.captured", &captured);
         self.captured = self.context.len();

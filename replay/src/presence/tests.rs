@@ -97,6 +97,7 @@ fn constraint(id: &str, kind: ConstraintKind, text: &str) -> DeclaredConstraint 
             matcher: None,
             actions: Vec::new(),
             stated_by: None,
+            inferred: false,
         },
         entry: 0,
         from_turn: 1,

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::context::Witness;
+
 /// Token usage of one model response, as its provider reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
@@ -51,6 +53,9 @@ pub struct ModelResponded {
     /// Why it stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
+    /// How this became known; without it, as the session says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }
 
 /// `tool.called`: an action, sent by the model in the response to a turn.
@@ -72,6 +77,9 @@ pub struct ToolCalled {
     /// What it does there; without it, as the declared scope says of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
+    /// How this became known; without it, as the session says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }
 
 impl PartialEq for ToolCalled {
@@ -83,12 +91,14 @@ impl PartialEq for ToolCalled {
             &self.tool,
             &self.target,
             &self.operation,
+            self.witness,
         ) == (
             other.turn,
             &other.call_id,
             &other.tool,
             &other.target,
             &other.operation,
+            other.witness,
         ) && text(self) == text(other)
     }
 }
@@ -133,14 +143,27 @@ pub struct ToolReturned {
     /// What it changed in the world, in the application's words: `none`, `simulated_effect` …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
+    /// How this became known; without it, as the session says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }
 
 impl PartialEq for ToolReturned {
     fn eq(&self, other: &Self) -> bool {
         let text = |returned: &Self| returned.result.as_ref().map(|raw| raw.get().to_owned());
-        (&self.call_id, &self.tool, self.status, &self.effect)
-            == (&other.call_id, &other.tool, other.status, &other.effect)
-            && text(self) == text(other)
+        (
+            &self.call_id,
+            &self.tool,
+            self.status,
+            &self.effect,
+            self.witness,
+        ) == (
+            &other.call_id,
+            &other.tool,
+            other.status,
+            &other.effect,
+            other.witness,
+        ) && text(self) == text(other)
     }
 }
 

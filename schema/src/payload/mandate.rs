@@ -145,6 +145,9 @@ pub struct ConstraintDeclared {
     /// Who stated it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_by: Option<StatedBy>,
+    /// A program took it for a rule in what somebody wrote; nobody declared it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inferred: bool,
 }
 
 impl ConstraintDeclared {

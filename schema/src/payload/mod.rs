@@ -7,6 +7,7 @@ mod action;
 mod admin;
 mod context;
 mod mandate;
+mod mutation;
 mod outcome;
 mod session;
 
@@ -23,13 +24,15 @@ pub use action::{
 };
 pub use admin::{ADMIN_SESSION, AdminAct, AdminActed};
 pub use context::{
-    ContextCaptured, ContextMutated, ContextProof, CountedTokens, DeclaredFate, Fate, MutationKind,
-    Part, PartKind, PartOrigin, ProofOutcome, SummaryRecord, TokenCount, TokenSource, Trigger,
-    Witness,
+    ContextCaptured, ContextProof, Part, PartKind, PartOrigin, ProofOutcome, TokenCount,
+    TokenSource, Witness,
 };
 pub use mandate::{
     ActionPattern, ArgumentCondition, ConstraintDeclared, ConstraintKind, IntentDeclared,
     MatchTerm, Matcher, ScopeDeclared, StatedBy, ToolDeclaration,
+};
+pub use mutation::{
+    ContextMutated, CountedTokens, DeclaredFate, Fate, MutationKind, SummaryRecord, Trigger,
 };
 pub use outcome::{ArtifactChanged, ClaimedAction, ReportFiled, ScoreAssigned};
 pub use session::{ParentSession, SessionEnded, SessionStarted};

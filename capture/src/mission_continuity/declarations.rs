@@ -105,6 +105,7 @@ pub(super) fn constraints(
                     matcher: None,
                     actions: of_tools(&key),
                     stated_by: Some(operator(mission)),
+                    inferred: false,
                 });
             }
         }
@@ -126,6 +127,7 @@ pub(super) fn constraints(
                 name: Some(RULES.to_owned()),
                 source: None,
             }),
+            inferred: false,
         })
     };
     for fact in TRACKED_FACTS {

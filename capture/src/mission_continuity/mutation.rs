@@ -50,6 +50,7 @@ pub(super) fn declared(run: &Run, contexts: &Contexts, compaction: &Compaction) 
         withheld: compaction.withheld.clone(),
         injected_fault: (compaction.fault_injection != "none")
             .then(|| compaction.fault_injection.clone()),
+        witness: None,
     }
 }
 

@@ -1,14 +1,14 @@
 //! Calls and their returns.
 
-use remembrancer_schema::payload::{ReturnStatus, ToolCalled, ToolReturned};
+use remembrancer_schema::payload::{EventType, ReturnStatus, ToolCalled, ToolReturned};
 
 use super::super::ImportError;
 use super::super::json::Json;
 use super::super::mission::TOOLS;
 use super::super::rows::{ToolRow, TraceEvent};
-use super::{Run, Writer};
+use super::{Run, RunWriter};
 
-impl Writer {
+impl RunWriter {
     /// The calls of a step in the order of its response, each with what the governor flagged, then their returns in the order
     /// of completion.
     pub(super) fn calls(&mut self, run: &Run, step: u32) -> Result<(), ImportError> {
@@ -33,7 +33,7 @@ impl Writer {
             let event = run.scope_of(&row.tool_call_id);
             self.push(
                 format!("call-{}", row.tool_call_id),
-                "tool.called",
+                &EventType::ToolCalled,
                 event.map_or(&row.ts, |event| &event.timestamp_utc),
                 &tool_called(row, event),
             )?;
@@ -43,7 +43,7 @@ impl Writer {
         }
         for row in rows {
             let id = format!("return-{}", row.tool_call_id);
-            self.push(id, "tool.returned", &row.ts, &tool_returned(row))?;
+            self.push(id, &EventType::ToolReturned, &row.ts, &tool_returned(row))?;
         }
         Ok(())
     }
@@ -63,6 +63,7 @@ fn tool_called(row: &ToolRow, event: Option<&TraceEvent>) -> ToolCalled {
         operation: traced
             .and_then(|payload| payload.operation_type.clone())
             .or_else(|| known.map(|tool| tool.operation.to_owned())),
+        witness: None,
     }
 }
 
@@ -81,5 +82,6 @@ fn tool_returned(row: &ToolRow) -> ToolReturned {
         status,
         result: Some(row.result.clone()),
         effect: Some(row.effect.clone()),
+        witness: None,
     }
 }

@@ -22,15 +22,14 @@ mod price;
 mod proof;
 mod rows;
 mod run;
-mod writer;
 
 use std::path::{Path, PathBuf};
 
 use remembrancer_schema::hash::sha256;
 use remembrancer_schema::payload::ProofOutcome;
-use remembrancer_schema::{EventError, IdError, SessionId};
+use remembrancer_schema::{ContentHash, IdError, SessionId};
 
-use super::Import;
+use crate::{NewEvent, WriteError};
 pub use compaction::{
     CompactionEvaluation, Control, CountedEvaluation, Floor, SummarizerTokens, TriggerEvaluation,
 };
@@ -47,6 +46,27 @@ pub use proof::ProofCounts;
 use proof::{Restorer, prove};
 pub use run::REQUESTS_MAX;
 use run::Run;
+
+/// A recorded run as events of one session, in the order in which they happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Import {
+    /// The session's id, made from the run's label and the SHA-256 of its manifest.
+    pub session: SessionId,
+    /// The run's own label.
+    pub label: String,
+    /// The events, from `session.started` to `session.ended`.
+    pub events: Vec<NewEvent>,
+    /// The blobs that the events introduce, each once; to be stored before the events.
+    pub blobs: Vec<(ContentHash, Vec<u8>)>,
+    /// How many rebuilt contexts could be proved.
+    pub proofs: ProofCounts,
+    /// How the run's files refer to one another.
+    pub joins: Joins,
+    /// What the files hold of the run's outcome, computed from them.
+    pub evaluation: Evaluation,
+    /// What an auditor should know about this import: every place where the files disagree or fall short.
+    pub notices: Vec<String>,
+}
 
 /// How a bundle is read.
 #[derive(Debug, Clone, Default)]
@@ -127,13 +147,8 @@ pub enum ImportError {
         reason: String,
     },
     /// A row that makes no valid event.
-    #[error("the event {id:?} made from the bundle would be refused: {error}")]
-    Event {
-        /// The event's id.
-        id: String,
-        /// Why.
-        error: EventError,
-    },
+    #[error("from the bundle: {0}")]
+    Event(#[from] WriteError),
     /// A name that no id can be made of.
     #[error("no id can be made: {0}")]
     Name(#[from] IdError),

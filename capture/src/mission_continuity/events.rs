@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use remembrancer_schema::SessionId;
 use remembrancer_schema::payload::{
-    ArtifactChanged, ContextCaptured, ContextProof, DecisionRecorded, IntentDeclared,
+    ArtifactChanged, ContextCaptured, ContextProof, DecisionRecorded, EventType, IntentDeclared,
     ModelResponded, ProofOutcome, ReportFiled, RequestedCall, ScoreAssigned, SessionEnded,
     StatedBy, TokenCount, TokenSource, Usage, Witness,
 };
-use remembrancer_schema::{ContentHash, SessionId};
+use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -16,12 +17,13 @@ use super::contexts::Contexts;
 use super::declarations::{constraints, operator, scope, started};
 use super::evaluation::Evaluation;
 use super::joins::Joins;
+use super::line::Line;
 use super::manifest::CheckedFiles;
 use super::mission::Mission;
 use super::rows::{Compaction, TraceEvent};
 use super::run::Run;
-use super::writer::{Writer, Written};
 use super::{ImportError, claims, mutation, proof};
+use crate::{SessionWriter, Written};
 
 const SCORER: &str = "mission-continuity evaluate.py, as recorded in run/results.json";
 
@@ -42,8 +44,9 @@ pub(super) fn write(source: &Source<'_>, session: SessionId) -> Result<Written, 
         .run
         .main_trace()
         .first()
-        .map(|event| event.agent_id.clone());
-    let mut writer = Writer::new(session, agent);
+        .map(|event| event.agent_id.parse())
+        .transpose()?;
+    let mut writer = RunWriter(SessionWriter::new(session, agent));
     writer.declarations(source)?;
     let steps: BTreeSet<u32> = source
         .run
@@ -57,21 +60,43 @@ pub(super) fn write(source: &Source<'_>, session: SessionId) -> Result<Written, 
         writer.step(source, step)?;
     }
     writer.outcome(source)?;
-    Ok(writer.written)
+    Ok(writer.0.take())
 }
 
-impl Writer {
+struct RunWriter(SessionWriter);
+
+impl RunWriter {
+    fn push<T: Serialize>(
+        &mut self,
+        id: String,
+        kind: &EventType,
+        time: &str,
+        data: &T,
+    ) -> Result<(), ImportError> {
+        Ok(self.0.push(&id, kind, Some(time), data)?)
+    }
+
     fn declarations(&mut self, source: &Source<'_>) -> Result<(), ImportError> {
         let run = source.run;
         let start = run.settings.started_at.as_str();
-        self.push("run".into(), "session.started", start, &started(source))?;
+        self.push(
+            "run".into(),
+            &EventType::SessionStarted,
+            start,
+            &started(source),
+        )?;
         if let Some(mission) = source.mission {
             let intent = IntentDeclared {
                 objective: mission.objective.clone(),
                 targets: Vec::new(),
                 stated_by: Some(operator(mission)),
             };
-            self.push("intent-mission".into(), "intent.declared", start, &intent)?;
+            self.push(
+                "intent-mission".into(),
+                &EventType::IntentDeclared,
+                start,
+                &intent,
+            )?;
         }
         for event in run.main_trace() {
             let Some(objective) = &event.payload.stated_objective else {
@@ -87,14 +112,24 @@ impl Writer {
                 }),
             };
             let id = format!("gov-{}", event.event_id);
-            self.push(id, "intent.declared", &event.timestamp_utc, &intent)?;
+            self.push(
+                id,
+                &EventType::IntentDeclared,
+                &event.timestamp_utc,
+                &intent,
+            )?;
         }
         if let Some(mission) = source.mission {
-            self.push("scope".into(), "scope.declared", start, &scope(mission))?;
+            self.push(
+                "scope".into(),
+                &EventType::ScopeDeclared,
+                start,
+                &scope(mission),
+            )?;
         }
         for constraint in constraints(source.mission)? {
             let id = format!("constraint-{}", constraint.id);
-            self.push(id, "constraint.declared", start, &constraint)?;
+            self.push(id, &EventType::ConstraintDeclared, start, &constraint)?;
         }
         Ok(())
     }
@@ -104,7 +139,7 @@ impl Writer {
         if let Some(compaction) = run.compaction_at(step) {
             let mutated = mutation::declared(run, source.contexts, compaction);
             let id = format!("mutation-{}", compaction.compaction_id);
-            self.push(id, "context.mutated", &compaction.ts, &mutated)?;
+            self.push(id, &EventType::ContextMutated, &compaction.ts, &mutated)?;
             self.artifacts(source, compaction)?;
         }
         self.capture(source, step)?;
@@ -132,10 +167,11 @@ impl Writer {
             }),
             model: snapshot.and_then(|event| event.payload.model_identifier.clone()),
             stop_reason: None,
+            witness: None,
         };
         self.push(
             format!("res-{step}"),
-            "model.responded",
+            &EventType::ModelResponded,
             &response.ts,
             &responded,
         )?;
@@ -149,23 +185,10 @@ impl Writer {
         ) else {
             return Ok(());
         };
-        let known = self
-            .previous
-            .take()
-            .filter(|(_, before)| lines.starts_with(before))
-            .map(|(base, before)| (base, before.len()));
-        let appended = &lines[known.map_or(0, |(_, count)| count)..];
-        let mut blobs = Vec::new();
-        let mut inline = 0;
-        let parts = appended
-            .iter()
-            .map(|line| self.part(line, &mut inline, &mut blobs))
-            .collect();
         let response = source.run.responses.get(&step);
         let captured = ContextCaptured {
             turn: step,
-            base: known.map(|(base, _)| base),
-            parts,
+            parts: lines.iter().map(Line::to_part).collect(),
             tokens: response.map(|response| TokenCount {
                 count: response.input_tokens,
                 source: TokenSource::Measured,
@@ -176,10 +199,10 @@ impl Writer {
                 expected: request.context_sha256.clone(),
                 outcome,
             }),
+            ..ContextCaptured::default()
         };
-        self.previous = Some((step, lines.clone()));
         let id = format!("req-{step}");
-        self.push_with_blobs(id, "context.captured", &request.ts, &captured, &blobs)
+        Ok(self.0.context(&id, Some(&request.ts), captured)?)
     }
 
     fn decision(&mut self, event: &TraceEvent) -> Result<(), ImportError> {
@@ -194,7 +217,12 @@ impl Writer {
             reference: Some(event.event_id.clone()),
         };
         let id = format!("gov-{}", event.event_id);
-        self.push(id, "decision.recorded", &event.timestamp_utc, &decision)
+        self.push(
+            id,
+            &EventType::DecisionRecorded,
+            &event.timestamp_utc,
+            &decision,
+        )
     }
 
     /// What a compaction left on disk.
@@ -220,7 +248,8 @@ impl Writer {
         ];
         for (kind, path, bytes) in kept {
             let Some(bytes) = bytes else { continue };
-            let hash = ContentHash::of(&bytes);
+            let mut introduced = Vec::new();
+            let hash = self.0.blob(bytes, &mut introduced);
             let changed = ArtifactChanged {
                 name: path,
                 kind: Some(kind.to_owned()),
@@ -228,19 +257,10 @@ impl Writer {
                 text: None,
                 turn: compaction.run_step.checked_sub(1),
             };
-            let introduced = if self.sent.insert(hash) {
-                vec![hash]
-            } else {
-                Vec::new()
-            };
-            if !introduced.is_empty() {
-                self.written.blobs.insert(hash, bytes);
-            }
-            let id = format!("{kind}-{name}");
-            self.push_with_blobs(
-                id,
-                "artifact.changed",
-                &compaction.ts,
+            self.0.push_with_blobs(
+                &format!("{kind}-{name}"),
+                &EventType::ArtifactChanged,
+                Some(&compaction.ts),
                 &changed,
                 &introduced,
             )?;
@@ -262,7 +282,7 @@ impl Writer {
             let id = format!("governor-{session}");
             self.push(
                 id,
-                "custom.governor.session",
+                &EventType::Custom("custom.governor.session".to_owned()),
                 end,
                 &governor_session(session, trace),
             )?;
@@ -276,13 +296,13 @@ impl Writer {
                 claimed_actions: Some(claims::read(&report.actions_taken_by_agent)),
                 body,
             };
-            self.push("report".into(), "report.filed", end, &filed)?;
+            self.push("report".into(), &EventType::ReportFiled, end, &filed)?;
         }
         self.scores(source, end)?;
         let joins = json!(source.joins);
         self.push(
             "joins".into(),
-            "custom.mission-continuity.joins",
+            &EventType::Custom("custom.mission-continuity.joins".to_owned()),
             end,
             &joins,
         )?;
@@ -291,13 +311,13 @@ impl Writer {
             .as_ref()
             .map(|results| source.evaluation.differences(results));
         let evaluation = json!({ "evaluation": source.evaluation, "differences_from_results_json": differences });
-        let kind = "custom.mission-continuity.evaluation";
+        let kind = &EventType::Custom("custom.mission-continuity.evaluation".to_owned());
         self.push("evaluation".into(), kind, end, &evaluation)?;
         let ended = SessionEnded {
             outcome: Some(run.settings.outcome.clone()),
             reason: run.settings.error.clone(),
         };
-        self.push("end".into(), "session.ended", end, &ended)
+        self.push("end".into(), &EventType::SessionEnded, end, &ended)
     }
 
     /// The scores as recorded. The evaluation beside them says whether they are confirmed.
@@ -335,7 +355,12 @@ impl Writer {
             out_of: Some(best),
             assigned_by: Some(SCORER.to_owned()),
         };
-        self.push(format!("score-{criterion}"), "score.assigned", end, &score)
+        self.push(
+            format!("score-{criterion}"),
+            &EventType::ScoreAssigned,
+            end,
+            &score,
+        )
     }
 }
 

@@ -1,0 +1,9 @@
+//! What other programs record, turned into events.
+//!
+//! An adapter for files is a pure function from files to events: it opens no ledger and asks no clock, so the same files give the
+//! same events, byte for byte, and importing them twice adds nothing.
+
+pub mod mission_continuity;
+mod session_writer;
+
+pub use session_writer::{NewEvent, SessionWriter, WriteError, Written};

@@ -1,0 +1,403 @@
+//! Events as bytes: envelope, id, and the parts whose texts were sent before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use remembrancer_schema::hash::sha256;
+use remembrancer_schema::limits::EVENT_BLOBS_MAX;
+use remembrancer_schema::payload::{ContextCaptured, EventType, Part};
+use remembrancer_schema::{AgentName, ContentHash, Event, EventError, EventId, IdError, SessionId};
+use serde::Serialize;
+
+/// A part with more bytes than this is sent as a blob.
+const INLINE_PART_BYTES_MAX: usize = 16 * 1024;
+/// Once an event's parts have more bytes than this together, every further one is sent as a blob.
+const INLINE_EVENT_BYTES_MAX: usize = 96 * 1024;
+/// A list of parts that is longer than this as JSON, in bytes, is sent as a blob of its own.
+const INLINE_LIST_BYTES_MAX: usize = 160 * 1024;
+/// Type of the events that introduce the blobs which do not fit into the event that needs them.
+const BLOBS_INTRODUCED: &str = "custom.blobs_introduced";
+
+/// An event as `POST /v1/events` takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// Its id, the same at every import of the same files.
+    pub id: EventId,
+    /// The envelope's JSON, checked with [`Event::parse`].
+    pub bytes: Vec<u8>,
+}
+
+/// Why an event could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// One that the recorder would refuse.
+    #[error("the event {id:?} would be refused: {error}")]
+    Event {
+        /// The event's id.
+        id: String,
+        /// Why.
+        error: EventError,
+    },
+    /// A name that no id can be made of.
+    #[error("no id can be made: {0}")]
+    Name(#[from] IdError),
+    /// Data that is no JSON.
+    #[error("the data of the event {id:?} cannot be written as JSON: {error}")]
+    Json {
+        /// The event's id.
+        id: String,
+        /// Why.
+        error: serde_json::Error,
+    },
+}
+
+/// Events of a session and the blobs that they introduce, which are to be stored before them.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// The events, in order.
+    pub events: Vec<NewEvent>,
+    /// The blobs, each once.
+    pub blobs: BTreeMap<ContentHash, Vec<u8>>,
+}
+
+#[derive(Serialize)]
+struct Envelope<'a, T> {
+    id: &'a EventId,
+    session: &'a SessionId,
+    r#type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<&'a AgentName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    blobs: &'a [ContentHash],
+    data: &'a T,
+}
+
+/// Writes the events of one session, one after the other.
+///
+/// It keeps the ids and the hashes of all texts that it wrote, and the parts of the last context: what it holds grows with the
+/// number of events and distinct texts, not with their size.
+#[derive(Debug)]
+pub struct SessionWriter {
+    session: SessionId,
+    agent: Option<AgentName>,
+    ids: BTreeSet<EventId>,
+    /// Texts that were sent inline or as a blob.
+    sent: BTreeSet<ContentHash>,
+    /// The last context, every part by its hash.
+    previous: Option<(u32, Vec<Part>)>,
+    written: Written,
+}
+
+impl SessionWriter {
+    /// A writer for a new session.
+    pub fn new(session: SessionId, agent: Option<AgentName>) -> Self {
+        Self {
+            session,
+            agent,
+            ids: BTreeSet::new(),
+            sent: BTreeSet::new(),
+            previous: None,
+            written: Written::default(),
+        }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// What was written since this was called last.
+    pub fn take(&mut self) -> Written {
+        std::mem::take(&mut self.written)
+    }
+
+    /// Adds an event. `id` is a name that is the same whenever the same thing is written; it becomes the event's id, or a hash in
+    /// its place where its characters or length do not allow that, with a number behind it where it was used before.
+    pub fn push<T: Serialize>(
+        &mut self,
+        id: &str,
+        kind: &EventType,
+        time: Option<&str>,
+        data: &T,
+    ) -> Result<(), WriteError> {
+        self.push_with_blobs(id, kind, time, data, &[])
+    }
+
+    /// Adds an event that introduces blobs, given with [`Self::blob`].
+    pub fn push_with_blobs<T: Serialize>(
+        &mut self,
+        id: &str,
+        kind: &EventType,
+        time: Option<&str>,
+        data: &T,
+        blobs: &[ContentHash],
+    ) -> Result<(), WriteError> {
+        let (introduced_before, own) = blobs.split_at(blobs.len().saturating_sub(EVENT_BLOBS_MAX));
+        for some in introduced_before.chunks(EVENT_BLOBS_MAX) {
+            let count = serde_json::json!({ "count": some.len() });
+            let kind = EventType::Custom(BLOBS_INTRODUCED.to_owned());
+            self.push_one(&format!("{id}.blobs"), &kind, time, &count, some)?;
+        }
+        self.push_one(id, kind, time, data, own)
+    }
+
+    fn push_one<T: Serialize>(
+        &mut self,
+        id: &str,
+        kind: &EventType,
+        time: Option<&str>,
+        data: &T,
+        blobs: &[ContentHash],
+    ) -> Result<(), WriteError> {
+        let id = self.event_id(id)?;
+        let envelope = Envelope {
+            id: &id,
+            session: &self.session,
+            r#type: kind.as_str(),
+            agent: self.agent.as_ref(),
+            time,
+            blobs,
+            data,
+        };
+        let bytes = serde_json::to_vec(&envelope).map_err(|error| WriteError::Json {
+            id: id.to_string(),
+            error,
+        })?;
+        Event::parse(&bytes).map_err(|error| WriteError::Event {
+            id: id.to_string(),
+            error,
+        })?;
+        self.written.events.push(NewEvent { id, bytes });
+        Ok(())
+    }
+
+    /// Adds a context, given as the whole list of its parts with their texts; what the context before holds is not sent again,
+    /// and no text twice. Turns are given in growing order.
+    pub fn context(
+        &mut self,
+        id: &str,
+        time: Option<&str>,
+        captured: ContextCaptured,
+    ) -> Result<(), WriteError> {
+        let turn = captured.turn;
+        let whole: Vec<Part> = captured.parts.iter().map(by_hash).collect();
+        let known = self
+            .previous
+            .take()
+            .filter(|(_, before)| whole.starts_with(before))
+            .map(|(base, before)| (base, before.len()));
+        let appended = captured
+            .parts
+            .into_iter()
+            .skip(known.map_or(0, |(_, count)| count));
+        let mut inline = 0;
+        let mut blobs = Vec::new();
+        let parts: Vec<Part> = appended
+            .map(|part| self.part(part, &mut inline, &mut blobs))
+            .collect();
+        self.previous = Some((turn, whole));
+        let mut data = ContextCaptured {
+            base: known.map(|(base, _)| base),
+            parts,
+            ..captured
+        };
+        self.shorten(id, &mut data, &mut blobs)?;
+        self.push_with_blobs(id, &EventType::ContextCaptured, time, &data, &blobs)
+    }
+
+    /// Moves a list of parts that is too long for an event into a blob.
+    fn shorten(
+        &mut self,
+        id: &str,
+        captured: &mut ContextCaptured,
+        blobs: &mut Vec<ContentHash>,
+    ) -> Result<(), WriteError> {
+        let list = serde_json::to_vec(&captured.parts).map_err(|error| WriteError::Json {
+            id: id.to_owned(),
+            error,
+        })?;
+        if list.len() > INLINE_LIST_BYTES_MAX {
+            captured.parts = Vec::new();
+            captured.parts_blob = Some(self.blob(list, blobs));
+        }
+        Ok(())
+    }
+
+    /// A part as it is sent: with its text the first time, by its hash from then on; a large one as a blob. `inline` counts the
+    /// bytes of the event's texts, `blobs` takes what the event has to introduce.
+    pub fn part(&mut self, part: Part, inline: &mut usize, blobs: &mut Vec<ContentHash>) -> Part {
+        let Some(text) = part.text.as_deref() else {
+            return part;
+        };
+        let hash = ContentHash::of(text.as_bytes());
+        if !self.sent.contains(&hash) {
+            *inline += text.len();
+            if text.len() <= INLINE_PART_BYTES_MAX && *inline <= INLINE_EVENT_BYTES_MAX {
+                self.sent.insert(hash);
+                return part;
+            }
+            let bytes = text.as_bytes().to_vec();
+            self.blob(bytes, blobs);
+        }
+        Part {
+            text: None,
+            hash: Some(hash),
+            ..part
+        }
+    }
+
+    /// Keeps bytes as a blob, unless the session has them already; `blobs` takes what the event has to introduce.
+    pub fn blob(&mut self, bytes: Vec<u8>, blobs: &mut Vec<ContentHash>) -> ContentHash {
+        let hash = ContentHash::of(&bytes);
+        if self.sent.insert(hash) {
+            self.written.blobs.insert(hash, bytes);
+            blobs.push(hash);
+        }
+        hash
+    }
+
+    /// The name as an id where its characters allow, else with a hash in its place; told apart from an earlier one by a number.
+    fn event_id(&mut self, name: &str) -> Result<EventId, IdError> {
+        let base = if name.len() <= 120 && name.parse::<EventId>().is_ok() {
+            name.to_owned()
+        } else {
+            format!("event-{}", &hex::encode(sha256(name.as_bytes()))[..24])
+        };
+        let mut id: EventId = base.parse()?;
+        let mut number = 2u32;
+        while !self.ids.insert(id.clone()) {
+            id = format!("{base}.{number}").parse()?;
+            number += 1;
+        }
+        Ok(id)
+    }
+}
+
+/// The part with its text's hash in the place of the text.
+fn by_hash(part: &Part) -> Part {
+    match &part.text {
+        Some(text) => Part {
+            hash: Some(ContentHash::of(text.as_bytes())),
+            text: None,
+            ..part.clone()
+        },
+        None => part.clone(),
+    }
+}
+#[cfg(test)]
+mod tests {
+    use remembrancer_schema::payload::{PartKind, Payload};
+    use serde_json::json;
+
+    use super::*;
+
+    const TIME: Option<&str> = Some("2026-11-30T08:00:00Z");
+
+    fn writer() -> SessionWriter {
+        let agent = "agent".parse().expect("a name");
+        SessionWriter::new("s".parse().expect("an id"), Some(agent))
+    }
+
+    fn custom() -> EventType {
+        EventType::Custom("custom.x".to_owned())
+    }
+
+    fn captures(events: &[NewEvent]) -> Vec<ContextCaptured> {
+        let payloads = events.iter().map(|event| {
+            let event = Event::parse(&event.bytes).expect("a valid event");
+            event.payload
+        });
+        payloads
+            .filter_map(|payload| match payload {
+                Payload::ContextCaptured(captured) => Some(captured),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn ids_stay_apart_whatever_calls_are_called() {
+        let mut writer = writer();
+        for name in ["call-1", "call-1", "call-\u{1b}[2J/..", "call-\u{1b}[2J/.."] {
+            writer
+                .push(name, &custom(), TIME, &json!({}))
+                .expect("a valid event");
+        }
+        let events = writer.take().events;
+        let ids: Vec<&str> = events.iter().map(|event| event.id.as_str()).collect();
+        assert_eq!(ids[..2], ["call-1", "call-1.2"]);
+        assert!(
+            ids[2].starts_with("event-") && ids[3] == format!("{}.2", ids[2]),
+            "{ids:?}"
+        );
+    }
+
+    #[test]
+    fn what_the_recorder_would_refuse_is_refused_by_name() {
+        let error = writer().push("x", &custom(), Some("yesterday"), &json!({}));
+        assert!(matches!(error, Err(WriteError::Event { id, .. }) if id == "x"));
+        let large = json!({ "text": "x".repeat(300 * 1024) });
+        let error = writer().push("y", &custom(), TIME, &large);
+        assert!(matches!(error, Err(WriteError::Event { id, .. }) if id == "y"));
+    }
+
+    #[test]
+    fn a_context_says_what_is_new_and_every_text_once() {
+        let mut writer = writer();
+        let large = "x".repeat(INLINE_PART_BYTES_MAX + 1);
+        let lists: [&[&str]; 3] = [
+            &["rule", "task"],
+            &["rule", "task", &large],
+            &["rule", "sum"],
+        ];
+        for (at, texts) in lists.into_iter().enumerate() {
+            let captured = ContextCaptured {
+                turn: at as u32 + 1,
+                parts: texts
+                    .iter()
+                    .map(|text| Part::inline(PartKind::User, *text))
+                    .collect(),
+                ..ContextCaptured::default()
+            };
+            writer.context("turn", TIME, captured).expect("a context");
+        }
+        let written = writer.take();
+        let captures = captures(&written.events);
+        assert_eq!(captures[0].parts.len(), 2);
+        assert_eq!((captures[1].base, captures[1].parts.len()), (Some(1), 1));
+        let hash = ContentHash::of(large.as_bytes());
+        assert_eq!(captures[1].parts[0].hash, Some(hash));
+        assert_eq!(written.blobs[&hash], large.as_bytes());
+        assert_eq!((captures[2].base, captures[2].parts.len()), (None, 2));
+        let known = captures[2].parts[0].hash;
+        assert_eq!(known, Some(ContentHash::of(b"rule")));
+        assert_eq!(captures[2].parts[1].text.as_deref(), Some("sum"));
+    }
+
+    #[test]
+    fn a_context_too_long_for_an_event_goes_as_a_blob() {
+        let mut writer = writer();
+        let parts: Vec<Part> = (0..3000)
+            .map(|number| Part::inline(PartKind::User, format!("{number}{}", "y".repeat(400))))
+            .collect();
+        let captured = ContextCaptured {
+            turn: 1,
+            parts: parts.clone(),
+            ..ContextCaptured::default()
+        };
+        writer.context("turn", TIME, captured).expect("a context");
+        let written = writer.take();
+        let captures = captures(&written.events);
+        let list = captures[0].parts_blob.expect("a list as a blob");
+        let listed: Vec<Part> = serde_json::from_slice(&written.blobs[&list]).expect("a list");
+        assert_eq!(listed.len(), parts.len());
+        let introduced: usize = written
+            .events
+            .iter()
+            .map(|event| Event::parse(&event.bytes).expect("valid").blobs.len())
+            .sum();
+        assert_eq!(introduced, written.blobs.len());
+        assert!(written.events.len() > 2);
+    }
+}
