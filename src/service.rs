@@ -1,10 +1,5 @@
 //! The running service: the HTTP API and the viewer on one port, over the ledgers of all workspaces.
 
-mod connection;
-mod listener;
-#[cfg(test)]
-mod tests;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,6 +10,7 @@ use axum::extract::Request;
 use axum::http::Uri;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
+use remembrancer_listener::{ConnectionLimits, Listener, Observer};
 use remembrancer_recorder::{
     ApiState, Ledger, LedgerError, LedgerOptions, Limits, Metrics, Problem, Reader, SessionSummary,
     Slug, Workspaces,
@@ -26,7 +22,6 @@ use tokio::sync::watch;
 use crate::command::bundle::bundle_bytes;
 use crate::config::Settings;
 use crate::failure::Failure;
-use listener::Listener;
 
 /// A service that listens but does not answer yet.
 pub(crate) struct Service {
@@ -108,18 +103,46 @@ impl Service {
         let listener = Listener {
             listener: self.listener,
             router: remembrancer_recorder::observed(router, self.metrics.clone()),
-            limits: self.limits,
-            metrics: self.metrics,
+            limits: connection_limits(&self.limits),
+            refusal: serde_json::to_string(&Problem::new(
+                Slug::TooManyConnections,
+                "this server has as many connections as it may; nothing was stored, try again shortly",
+            ))?,
+            observer: Arc::new(Counted(self.metrics)),
         };
         let waits = AtomicU32::new(0);
         listener
             .run(|| {
                 let times = waits.fetch_add(1, Ordering::Relaxed) + 1;
-                stop_requested(self.stops.clone(), times)
+                Box::pin(stop_requested(self.stops.clone(), times))
             })
             .await;
         self.workspaces.close().await;
         Ok(())
+    }
+}
+
+/// Counts connections for `/metrics`.
+struct Counted(Metrics);
+
+impl Observer for Counted {
+    fn opened(&self) -> Box<dyn Send> {
+        Box::new(self.0.connection_opened())
+    }
+
+    fn refused(&self) {
+        self.0.refused(Slug::TooManyConnections);
+    }
+}
+
+fn connection_limits(limits: &Limits) -> ConnectionLimits {
+    ConnectionLimits {
+        connections_max: limits.connections_max,
+        head_bytes_max: limits.header_bytes_max,
+        head_time_max: Duration::from_secs(limits.header_seconds_max),
+        idle_time_max: Duration::from_secs(limits.idle_seconds_max),
+        write_time_max: Duration::from_secs(limits.write_seconds_max),
+        drain_time_max: Duration::from_secs(limits.drain_seconds_max),
     }
 }
 

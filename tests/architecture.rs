@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which workspace crates a crate may depend on. A crate that is not listed is refused.
-const ALLOWED_EDGES: [(&str, &[&str]); 7] = [
+const ALLOWED_EDGES: [(&str, &[&str]); 8] = [
     ("remembrancer-schema", &[]),
     ("remembrancer-replay", &["remembrancer-schema"]),
     (
@@ -18,6 +18,7 @@ const ALLOWED_EDGES: [(&str, &[&str]); 7] = [
         "remembrancer-recorder",
         &["remembrancer-schema", "remembrancer-replay"],
     ),
+    ("remembrancer-listener", &[]),
     (
         "remembrancer-exports",
         &["remembrancer-schema", "remembrancer-replay"],
@@ -36,6 +37,7 @@ const ALLOWED_EDGES: [(&str, &[&str]); 7] = [
             "remembrancer-schema",
             "remembrancer-replay",
             "remembrancer-capture",
+            "remembrancer-listener",
             "remembrancer-recorder",
             "remembrancer-exports",
             "remembrancer-web",
@@ -58,11 +60,21 @@ const RESERVED: [(&str, &[&str]); 13] = [
     ("arrow-array", &[]),
     (
         "axum",
-        &["remembrancer-recorder", "remembrancer-web", "remembrancer"],
+        &[
+            "remembrancer-listener",
+            "remembrancer-recorder",
+            "remembrancer-web",
+            "remembrancer",
+        ],
     ),
     (
         "tokio",
-        &["remembrancer-recorder", "remembrancer-web", "remembrancer"],
+        &[
+            "remembrancer-listener",
+            "remembrancer-recorder",
+            "remembrancer-web",
+            "remembrancer",
+        ],
     ),
 ];
 
@@ -127,7 +139,7 @@ const LONG_FILES: [(&str, usize); 1] = [
 ];
 
 /// What the top level holds, beside what git ignores.
-const TOP_LEVEL: [&str; 29] = [
+const TOP_LEVEL: [&str; 30] = [
     ".ci",
     ".config",
     ".dockerignore",
@@ -149,6 +161,7 @@ const TOP_LEVEL: [&str; 29] = [
     "docs",
     "exports",
     "fuzz",
+    "listener",
     "packaging",
     "recorder",
     "replay",

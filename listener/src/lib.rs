@@ -1,18 +1,20 @@
-//! The listener: how many connections there may be, and how all of them end.
+//! Listening for HTTP: how many connections there may be, what each may keep the server waiting for, and how all of them end.
+
+mod connection;
+#[cfg(test)]
+mod tests;
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use remembrancer_recorder::{Limits, Metrics, Problem, Slug};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
-
-use super::connection::{self, Times};
 
 /// Connections above the limit that are told so at the same time; further ones are closed without a word.
 const REFUSALS_MAX: usize = 64;
@@ -21,18 +23,61 @@ const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 /// Pause after the system could not give a connection, as when the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// What accepts connections and serves a router on them.
-pub(super) struct Listener {
-    pub(super) listener: TcpListener,
-    pub(super) router: Router,
-    pub(super) limits: Limits,
-    pub(super) metrics: Metrics,
+/// What connections may take, in number, bytes and time.
+#[derive(Debug, Clone)]
+pub struct ConnectionLimits {
+    /// Connections at the same time.
+    pub connections_max: usize,
+    /// The head of a request, in bytes.
+    pub head_bytes_max: usize,
+    /// From the first byte of a request, or the opening of the connection, to the end of the head.
+    pub head_time_max: Duration,
+    /// Between two requests.
+    pub idle_time_max: Duration,
+    /// How long a client may take nothing of an answer, or little.
+    pub write_time_max: Duration,
+    /// How long requests may go on after the server was asked to stop.
+    pub drain_time_max: Duration,
 }
+
+/// What is told of connections as they come and go.
+pub trait Observer: Send + Sync {
+    /// A connection was opened; what is returned is dropped when it ends.
+    fn opened(&self) -> Box<dyn Send>;
+    /// A connection was refused: there are as many as there may be.
+    fn refused(&self);
+}
+
+/// What accepts connections and serves a router on them.
+pub struct Listener {
+    /// Bound, and not yet accepting.
+    pub listener: TcpListener,
+    /// What answers.
+    pub router: Router,
+    /// What connections may take.
+    pub limits: ConnectionLimits,
+    /// What a connection is told that is one too many: the body of a `503`, of type `application/problem+json`.
+    pub refusal: String,
+    /// Who is told of connections.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener")
+            .field("listener", &self.listener)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Resolves when the server is asked to stop.
+pub type StopRequested = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Listener {
     /// Serves until asked to stop; then accepts nothing more, and lets the requests that are being answered finish. Asked
     /// again, or after the longest time that they get, it ends them.
-    pub(super) async fn run<F: Future<Output = ()>>(self, stop_requested: impl Fn() -> F) {
+    pub async fn run(self, stop_requested: impl Fn() -> StopRequested) {
         let (stop, stops) = watch::channel(false);
         let mut connections = JoinSet::new();
         self.accept(&mut connections, &stops, stop_requested())
@@ -46,7 +91,7 @@ impl Listener {
         stop.send_replace(true);
         tokio::select! {
             () = all_ended(&mut connections) => {}
-            () = sleep(Duration::from_secs(limits.drain_seconds_max)) => {
+            () = sleep(limits.drain_time_max) => {
                 tracing::warn!("requests did not finish in time and are given up");
             }
             () = stop_requested() => tracing::warn!("asked to stop again: requests are given up"),
@@ -62,7 +107,8 @@ impl Listener {
     ) {
         let places = Arc::new(Semaphore::new(self.limits.connections_max));
         let mut refusals = JoinSet::new();
-        let times = Times::new(&self.limits);
+        let limits = Arc::new(self.limits.clone());
+        let refusal: Arc<str> = refusal(&self.refusal).into();
         let mut stop = std::pin::pin!(stop_requested);
         loop {
             let accepted = tokio::select! {
@@ -86,18 +132,20 @@ impl Listener {
                 tracing::debug!(%error, "setting TCP_NODELAY");
             }
             if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-                let (router, times) = (self.router.clone(), times.clone());
-                let (stops, open) = (stops.clone(), self.metrics.connection_opened());
+                let (router, limits) = (self.router.clone(), Arc::clone(&limits));
+                let (stops, open) = (stops.clone(), self.observer.opened());
                 connections.spawn(async move {
-                    connection::serve(stream, router, &times, stops).await;
+                    connection::serve(stream, router, limits, stops).await;
                     drop((open, place));
                 });
                 continue;
             }
-            self.metrics.refused(Slug::TooManyConnections);
+            self.observer.refused();
             if refusals.len() < REFUSALS_MAX {
+                let refusal = Arc::clone(&refusal);
                 refusals.spawn(async move {
-                    if let Ok(Err(error)) = timeout(REFUSAL_TIME_MAX, refuse(stream)).await {
+                    let told = timeout(REFUSAL_TIME_MAX, refuse(stream, &refusal));
+                    if let Ok(Err(error)) = told.await {
                         tracing::debug!(%error, "refusing a connection");
                     }
                 });
@@ -128,19 +176,9 @@ fn concerns_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Answers a connection that is one too many, and closes it.
-async fn refuse(mut stream: TcpStream) -> io::Result<()> {
-    // Some clients do not take an answer before they have asked.
-    let mut bytes = [0; 4096];
-    if stream.read(&mut bytes).await? == 0 {
-        return Ok(());
-    }
-    let problem = Problem::new(
-        Slug::TooManyConnections,
-        "this server has as many connections as it may; nothing was stored, try again shortly",
-    );
-    let body = serde_json::to_string(&problem)?;
-    let answer = format!(
+/// The whole answer to a connection that is one too many.
+fn refusal(body: &str) -> String {
+    format!(
         "HTTP/1.1 503 Service Unavailable\r\n\
          content-type: application/problem+json\r\n\
          content-length: {}\r\n\
@@ -149,7 +187,16 @@ async fn refuse(mut stream: TcpStream) -> io::Result<()> {
          x-content-type-options: nosniff\r\n\
          connection: close\r\n\r\n{body}",
         body.len()
-    );
+    )
+}
+
+/// Answers a connection that is one too many, and closes it.
+async fn refuse(mut stream: TcpStream, answer: &str) -> io::Result<()> {
+    // Some clients do not take an answer before they have asked.
+    let mut bytes = [0; 4096];
+    if stream.read(&mut bytes).await? == 0 {
+        return Ok(());
+    }
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await?;
     // What the client still sends is read: closing on unread bytes would take the answer away from it.

@@ -4,7 +4,6 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
@@ -15,12 +14,13 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use remembrancer_recorder::Limits;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::ServiceExt as _;
+
+use crate::ConnectionLimits;
 
 /// What a client has to take in each second while an answer waits to be sent, in bytes.
 const ANSWER_BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
@@ -115,24 +115,24 @@ impl Activity {
     }
 
     /// When it is to be closed unless something happens before, and why.
-    fn deadline(&self, times: &Times) -> Option<(Instant, &'static str)> {
+    fn deadline(&self, limits: &ConnectionLimits) -> Option<(Instant, &'static str)> {
         let now = Instant::now();
         self.change(|state| {
             let waiting = match state.phase {
-                Phase::Opened(since) => Some((since + times.head, "no request")),
-                Phase::Head(since) => Some((since + times.head, "half a head")),
-                Phase::Idle(since) => Some((since + times.idle, "idle")),
+                Phase::Opened(since) => Some((since + limits.head_time_max, "no request")),
+                Phase::Head(since) => Some((since + limits.head_time_max, "half a head")),
+                Phase::Idle(since) => Some((since + limits.idle_time_max, "idle")),
                 Phase::Answering => None,
             };
             let stall = state.stall.as_mut().filter(|stall| stall.is_waiting);
             let sending = stall.map(|stall| {
                 // One that took enough in its time gets as much time again.
-                let enough = times.write.as_secs().max(1) * ANSWER_BYTES_PER_SECOND_MIN;
-                if now >= stall.since + times.write && stall.bytes >= enough {
+                let enough = limits.write_time_max.as_secs().max(1) * ANSWER_BYTES_PER_SECOND_MIN;
+                if now >= stall.since + limits.write_time_max && stall.bytes >= enough {
                     (stall.since, stall.bytes) = (now, 0);
                 }
                 (
-                    stall.since + times.write,
+                    stall.since + limits.write_time_max,
                     "its client does not take the answer",
                 )
             });
@@ -152,32 +152,23 @@ impl Drop for Answering {
     }
 }
 
-/// How long a connection may take for what.
-#[derive(Debug, Clone)]
-pub(super) struct Times {
-    head: Duration,
-    idle: Duration,
-    write: Duration,
-    head_bytes: usize,
-}
-
-impl Times {
-    pub(super) fn new(limits: &Limits) -> Self {
-        Self {
-            head: Duration::from_secs(limits.header_seconds_max),
-            idle: Duration::from_secs(limits.idle_seconds_max),
-            write: Duration::from_secs(limits.write_seconds_max),
-            head_bytes: limits.header_bytes_max,
-        }
-    }
-}
-
 /// Serves a connection until its client closes it, takes too long, or the server stops: then the request that is being
 /// answered is finished, and nothing else is waited for.
-pub(super) async fn serve(
+///
+/// Boxed here, so that the machinery of HTTP is compiled with this crate and not anew, at its level, in the one that runs it.
+pub(crate) fn serve(
     stream: TcpStream,
     router: Router,
-    times: &Times,
+    limits: Arc<ConnectionLimits>,
+    stop: watch::Receiver<bool>,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(answer_requests(stream, router, limits, stop))
+}
+
+async fn answer_requests(
+    stream: TcpStream,
+    router: Router,
+    limits: Arc<ConnectionLimits>,
     mut stop: watch::Receiver<bool>,
 ) {
     let activity = Activity::new();
@@ -205,7 +196,7 @@ pub(super) async fn serve(
     let mut connection = std::pin::pin!(
         http1::Builder::new()
             .header_read_timeout(None)
-            .max_header_size(times.head_bytes)
+            .max_header_size(limits.head_bytes_max)
             .serve_connection(TokioIo::new(stream), service)
     );
     let mut alarm = Alarm::new();
@@ -218,7 +209,7 @@ pub(super) async fn serve(
                 }
                 return Poll::Ready(());
             }
-            alarm.poll(context, &activity, times)
+            alarm.poll(context, &activity, &limits)
         });
         tokio::select! {
             () = ended => return,
@@ -243,9 +234,14 @@ impl Alarm {
 
     /// Ready once the connection is to be closed. Most deadlines move on before they are reached: the timer is set again only
     /// when it rings, or for an earlier one.
-    fn poll(&mut self, context: &mut Context<'_>, activity: &Activity, times: &Times) -> Poll<()> {
+    fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        activity: &Activity,
+        limits: &ConnectionLimits,
+    ) -> Poll<()> {
         loop {
-            let Some((deadline, reason)) = activity.deadline(times) else {
+            let Some((deadline, reason)) = activity.deadline(limits) else {
                 return Poll::Pending;
             };
             let sleep = self
