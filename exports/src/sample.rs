@@ -182,6 +182,7 @@ fn constraint(id: &str, kind: ConstraintKind) -> Constraint {
         entry: 0,
         stated_by: None,
         matcher: "its own words".to_owned(),
+        inferred: false,
     }
 }
 
@@ -236,6 +237,7 @@ fn turn(number: u32, parts: &[u32], unknown: Option<&str>) -> Turn {
             stop_reason: Some("tool_use".to_owned()),
         }),
         mutation: None,
+        incomplete: None,
     }
 }
 
@@ -330,10 +332,12 @@ fn action(turn: u32, first_index: u64, call_id: &str, scope: ScopeVerdict) -> Ac
             status: ReturnStatus::Ok,
             effect: Some("simulated_effect".to_owned()),
             result: None,
+            witness: remembrancer_schema::payload::Witness::Exact,
         }),
         decisions: Vec::new(),
         scope,
         breaks: Vec::new(),
+        witness: remembrancer_schema::payload::Witness::Exact,
     }
 }
 

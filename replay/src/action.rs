@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use remembrancer_schema::payload::{DecisionRecorded, Payload, ToolCalled, ToolReturned};
+use remembrancer_schema::payload::{DecisionRecorded, Payload, ToolCalled, ToolReturned, Witness};
 
 use crate::analysis::{Action, Constraint, Decision, Returned};
 use crate::reading::ReadEvent;
@@ -43,6 +43,8 @@ pub(crate) fn actions(reading: &Reading, constraints: &[Constraint]) -> Actions 
 #[derive(Debug, Default)]
 pub(crate) struct Joining {
     mandate: Mandate,
+    /// How the session's events became known unless they say otherwise.
+    witness: Option<Witness>,
     undeclared_tool: Vec<bool>,
     calls: HashMap<String, OfCall>,
     /// For each action that breaks declared prohibitions: their ids.
@@ -71,12 +73,13 @@ impl Joining {
     /// it: the entry of that result.
     pub(crate) fn note(&mut self, read: &ReadEvent, actions: &mut Vec<Action>) -> Option<u64> {
         match &read.payload {
+            Payload::SessionStarted(started) => self.witness = self.witness.or(started.witness),
             Payload::ScopeDeclared(scope) => self.mandate.declare_scope(scope),
             Payload::ConstraintDeclared(constraint) => self.mandate.declare_constraint(constraint),
             Payload::ToolCalled(called) => return self.call(read, called, actions),
             Payload::ToolReturned(returned) => {
                 let of_call = self.calls.entry(returned.call_id.clone()).or_default();
-                let result = result(read.entry(), returned);
+                let result = result(read.entry(), returned, self.witness);
                 match of_call.calls.get(of_call.returned) {
                     Some(&at) => {
                         actions[at].returned = Some(result);
@@ -157,6 +160,7 @@ impl Joining {
             operation: judgement.operation,
             arguments: arguments.map(str::to_owned),
             entry: read.entry(),
+            witness: witness(called.witness, self.witness),
             time: Some(read.time().to_owned()),
             returned,
             decisions,
@@ -214,9 +218,15 @@ impl Joining {
     }
 }
 
-fn result(entry: u64, returned: &ToolReturned) -> Returned {
+/// How an event became known: as it says, or its session, or else by the application's word.
+fn witness(own: Option<Witness>, session: Option<Witness>) -> Witness {
+    own.or(session).unwrap_or(Witness::Claimed)
+}
+
+fn result(entry: u64, returned: &ToolReturned, session: Option<Witness>) -> Returned {
     Returned {
         entry,
+        witness: witness(returned.witness, session),
         status: returned.status,
         effect: returned.effect.clone(),
         result: returned.result.as_ref().map(|raw| raw.get().to_owned()),

@@ -138,6 +138,9 @@ pub struct Constraint {
     pub entry: u64,
     /// Who stated it.
     pub stated_by: Option<StatedBy>,
+    /// A program took it for a rule in what somebody wrote; nobody declared it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inferred: bool,
     /// How it is looked for, in words.
     pub matcher: String,
 }
@@ -224,6 +227,9 @@ pub struct Turn {
     pub parts: Vec<PartIndex>,
     /// Why the context is not wholly known: not captured, or built on a turn that is not.
     pub unknown: Option<String>,
+    /// Why parts that were sent may be missing from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
     /// Size of the request.
     pub tokens: Option<TokenCount>,
     /// How the context became known.
@@ -272,6 +278,8 @@ pub struct Action {
     pub arguments: Option<String>,
     /// Index of its entry in the ledger.
     pub entry: u64,
+    /// How it became known.
+    pub witness: Witness,
     /// Its time.
     pub time: Option<String>,
     /// What came back.
@@ -289,6 +297,8 @@ pub struct Action {
 pub struct Returned {
     /// Index of its entry in the ledger.
     pub entry: u64,
+    /// How it became known.
+    pub witness: Witness,
     /// How it ended.
     pub status: ReturnStatus,
     /// What it changed in the world, in the application's words.

@@ -72,6 +72,7 @@ pub(crate) fn shown(constraint: &DeclaredConstraint) -> Constraint {
         text: declared.text.clone(),
         entry: constraint.entry,
         stated_by: declared.stated_by.clone(),
+        inferred: declared.inferred,
         matcher: matcher_in_words(declared),
     }
 }

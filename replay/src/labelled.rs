@@ -230,6 +230,7 @@ pub fn judge<'t>(
         time: None,
         parts: (0..count).collect(),
         unknown: None,
+        incomplete: None,
         tokens: None,
         witness: Witness::Exact,
         proof: None,

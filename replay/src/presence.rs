@@ -69,7 +69,8 @@ impl Seen {
             window.advance(&turn.parts, |part| shown.of(timeline, watch, part));
             let mut row = Vec::with_capacity(constraints.len());
             for (index, declared) in constraints.iter().enumerate() {
-                let mut presence = judge(&window, turn.unknown.as_deref(), index);
+                let open = turn.unknown.as_deref().or(turn.incomplete.as_deref());
+                let mut presence = judge(&window, open, index);
                 presence.last_present = last[index]
                     .and_then(|at| timeline.turns.get(at))
                     .map(|turn| turn.number);

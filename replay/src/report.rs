@@ -108,6 +108,7 @@ mod tests {
             decisions: Vec::new(),
             scope: ScopeVerdict::OutOfScope,
             breaks: Vec::new(),
+            witness: remembrancer_schema::payload::Witness::Exact,
         }
     }
 
@@ -132,6 +133,7 @@ mod tests {
                 status,
                 effect: None,
                 result: None,
+                witness: remembrancer_schema::payload::Witness::Exact,
             };
             [Action {
                 returned: Some(returned),

@@ -45,6 +45,7 @@ fn of_turn(turn: &Turn) -> usize {
     };
     turn.parts.len() * size_of::<PartIndex>()
         + text(turn.unknown.as_ref())
+        + text(turn.incomplete.as_ref())
         + turn.response.as_ref().map_or(0, of_response)
 }
 
@@ -182,6 +183,7 @@ mod tests {
                 status: ReturnStatus::Ok,
                 effect: None,
                 result: Some("x".repeat(1 << 20)),
+                witness: remembrancer_schema::payload::Witness::Exact,
             });
         });
         assert!(results > 1_000_000, "{results}");

@@ -1,5 +1,6 @@
 //! Contexts of a session that grows: built turn by turn, and built anew from the first turn that an event tells more of.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -158,7 +159,10 @@ impl Builder<'_> {
         let captured = sources.captured(self.events);
         let responded = sources.responded(self.events);
         let (parts, unknown) = match captured {
-            Some((read, captured)) => self.context(read, captured),
+            Some((read, captured)) => match self.listed(captured) {
+                Ok(parts) => self.context(read, captured, &parts),
+                Err(reason) => (Vec::new(), Some(reason)),
+            },
             None => (
                 Vec::new(),
                 Some("the context of this turn was not captured".to_owned()),
@@ -174,6 +178,13 @@ impl Builder<'_> {
                 .map(|read| read.time().to_owned()),
             parts,
             unknown,
+            incomplete: captured.and_then(|captured| {
+                let base = captured
+                    .base
+                    .and_then(|base| self.timeline.turn_position(base));
+                let of_base = || self.timeline.turns[base?].incomplete.clone();
+                captured.incomplete.clone().or_else(of_base)
+            }),
             tokens: captured.and_then(|captured| captured.tokens).or_else(|| {
                 let usage = responded?.1.usage?;
                 Some(TokenCount {
@@ -191,16 +202,29 @@ impl Builder<'_> {
         }
     }
 
+    /// The parts that an event says, or that the blob lists which it names.
+    fn listed<'b>(&mut self, captured: &'b ContextCaptured) -> Result<Cow<'b, [Part]>, String> {
+        let Some(blob) = captured.parts_blob else {
+            return Ok(Cow::Borrowed(&captured.parts));
+        };
+        let listed = self.texts.listed(blob);
+        if listed.is_err() {
+            self.unread.insert(blob, captured.turn);
+        }
+        listed.map(Cow::Owned)
+    }
+
     fn context(
         &mut self,
         read: &ReadEvent,
         captured: &ContextCaptured,
+        listed: &[Part],
     ) -> (Vec<PartIndex>, Option<String>) {
         let position = captured
             .base
             .and_then(|base| self.timeline.turn_position(base));
         let known = position.map(|at| &self.timeline.turns[at]);
-        let length = known.map_or(0, |turn| turn.parts.len()) + captured.parts.len();
+        let length = known.map_or(0, |turn| turn.parts.len()) + listed.len();
         if length > self.room {
             let reason = format!(
                 "left out: with it, the contexts of the session have more than {POSITIONS_MAX} parts in all"
@@ -208,7 +232,7 @@ impl Builder<'_> {
             return (Vec::new(), Some(reason));
         }
         let Some(base) = captured.base else {
-            return (self.whole(read, captured), None);
+            return (self.whole(read, captured.turn, listed), None);
         };
         let (mut parts, unknown) = match known {
             Some(turn) if turn.unknown.is_none() => (turn.parts.clone(), None),
@@ -219,24 +243,20 @@ impl Builder<'_> {
                 )),
             ),
         };
-        if parts.len() + captured.parts.len() > CONTEXT_PARTS_MAX {
+        if parts.len() + listed.len() > CONTEXT_PARTS_MAX {
             let reason =
                 format!("with those of turn {base} it has more than {CONTEXT_PARTS_MAX} parts");
             return (Vec::new(), Some(reason));
         }
-        for part in &captured.parts {
+        for part in listed {
             parts.push(self.new_part(read, captured.turn, part));
         }
         (parts, unknown)
     }
 
     /// A whole list of parts: those that the context before holds too keep their indices.
-    fn whole(&mut self, read: &ReadEvent, captured: &ContextCaptured) -> Vec<PartIndex> {
-        let contents: Vec<usize> = captured
-            .parts
-            .iter()
-            .map(|part| self.content(part, captured.turn))
-            .collect();
+    fn whole(&mut self, read: &ReadEvent, turn: u32, listed: &[Part]) -> Vec<PartIndex> {
+        let contents: Vec<usize> = listed.iter().map(|part| self.content(part, turn)).collect();
         let before = self
             .timeline
             .turns
@@ -250,8 +270,7 @@ impl Builder<'_> {
                 .iter()
                 .map(|&index| self.timeline.key(index))
                 .collect();
-            let new_keys: Vec<PartKey<'_>> = captured
-                .parts
+            let new_keys: Vec<PartKey<'_>> = listed
                 .iter()
                 .zip(&contents)
                 .map(|(part, &content)| (content, part.kind, part.call_id.as_deref()))
@@ -260,13 +279,12 @@ impl Builder<'_> {
                 reused[new] = Some(before[old]);
             }
         }
-        captured
-            .parts
+        listed
             .iter()
             .zip(contents)
             .zip(reused)
             .map(|((part, content), index)| {
-                index.unwrap_or_else(|| self.push_part(read, captured.turn, part, content))
+                index.unwrap_or_else(|| self.push_part(read, turn, part, content))
             })
             .collect()
     }

@@ -257,3 +257,53 @@ fn contexts_beyond_what_is_held_in_all_are_unknown_and_say_so() {
     let reason = timeline.turns[2].unknown.as_deref().unwrap_or_default();
     assert!(reason.starts_with("left out: "), "{reason}");
 }
+
+#[test]
+fn a_list_of_parts_may_come_as_a_blob() {
+    let list = format!(
+        r#"[{{"kind":"system","text":"s"}},{{"kind":"user","hash":"{}"}}]"#,
+        hash("large")
+    );
+    let captured = |turn: u32, blob: ContentHash| {
+        format!(r#"{{"turn":{turn},"parts":[],"parts_blob":"{blob}"}}"#)
+    };
+    let record = SessionFixture::new()
+        .blob(b"large")
+        .blob(list.as_bytes())
+        .blob(b"[1]")
+        .event("context.captured", captured(1, hash(&list)))
+        .event(
+            "context.captured",
+            r#"{"turn":2,"base":1,"parts":[{"kind":"assistant","text":"a"}]}"#,
+        )
+        .event("context.captured", captured(3, hash("never sent")))
+        .event("context.captured", captured(4, hash("[1]")))
+        .record();
+    let timeline = ContextTimeline::rebuild(&record);
+    assert_eq!(texts(&timeline, 1), ["s", "large"]);
+    assert_eq!(texts(&timeline, 2), ["s", "large", "a"]);
+    let why = |at: usize| timeline.turns[at].unknown.clone().unwrap_or_default();
+    assert!(why(2).ends_with("was never recorded"), "{}", why(2));
+    assert!(why(3).contains("is no list of parts"), "{}", why(3));
+}
+
+#[test]
+fn what_builds_on_an_incomplete_context_is_incomplete() {
+    let record = SessionFixture::new()
+        .event(
+            "context.captured",
+            r#"{"turn":1,"parts":[{"kind":"user","text":"u"}],"incomplete":"no instructions"}"#,
+        )
+        .event("context.captured", r#"{"turn":2,"base":1,"parts":[]}"#)
+        .event(
+            "context.captured",
+            r#"{"turn":3,"parts":[{"kind":"user","text":"u"}]}"#,
+        )
+        .record();
+    let timeline = ContextTimeline::rebuild(&record);
+    let incomplete = timeline.turns.iter().map(|turn| turn.incomplete.as_deref());
+    assert_eq!(
+        incomplete.collect::<Vec<_>>(),
+        [Some("no instructions"), Some("no instructions"), None]
+    );
+}

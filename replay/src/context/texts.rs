@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use remembrancer_schema::ContentHash;
-use remembrancer_schema::payload::{Part, Payload};
+use remembrancer_schema::payload::{ContextCaptured, Part, Payload};
 
 use crate::analysis::{Absence, Content};
 
@@ -33,14 +33,7 @@ impl Texts {
         let mut new = Vec::new();
         match payload {
             Payload::ContextCaptured(captured) => {
-                for part in &mut captured.parts {
-                    if let Some(text) = part.text.take() {
-                        let hash = *part
-                            .hash
-                            .get_or_insert_with(|| ContentHash::of(text.as_bytes()));
-                        self.insert(hash, Cow::Owned(text), &mut new);
-                    }
-                }
+                self.keep_parts(&mut captured.parts, &mut new);
             }
             Payload::ModelResponded(responded) => {
                 for text in &responded.text {
@@ -114,6 +107,34 @@ impl Texts {
             (_, Some(reason)) => unread(bytes, Absence::Withheld(reason.clone())),
             (Some(_), None) => unread(bytes, Absence::NotText),
             (None, None) => unread(None, Absence::NotRecorded),
+        }
+    }
+
+    /// The parts that a blob lists; their texts are kept like those of an event.
+    pub(super) fn listed(&mut self, hash: ContentHash) -> Result<Vec<Part>, String> {
+        let bytes = match self.blobs.get(&hash) {
+            Some(Blob::Bytes(bytes)) => &bytes[..],
+            Some(Blob::Text(text)) => text.as_bytes(),
+            Some(Blob::NotText(_)) => &[],
+            None => return Err(format!("the list of its parts, {hash}, was never recorded")),
+        };
+        let mut parts: Vec<Part> = serde_json::from_slice(bytes)
+            .map_err(|error| format!("the blob {hash} is no list of parts: {error}"))?;
+        ContextCaptured::check_parts(&parts)
+            .map_err(|error| format!("the list of its parts, {hash}: {error}"))?;
+        self.keep_parts(&mut parts, &mut Vec::new());
+        Ok(parts)
+    }
+
+    /// Moves the texts of parts here: the parts name them by hash from then on.
+    fn keep_parts(&mut self, parts: &mut [Part], new: &mut Vec<ContentHash>) {
+        for part in parts {
+            if let Some(text) = part.text.take() {
+                let hash = *part
+                    .hash
+                    .get_or_insert_with(|| ContentHash::of(text.as_bytes()));
+                self.insert(hash, Cow::Owned(text), new);
+            }
         }
     }
 

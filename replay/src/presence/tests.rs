@@ -83,6 +83,7 @@ impl Contexts {
             proof: None,
             response: None,
             mutation: None,
+            incomplete: None,
         });
         self.timeline.turns.last_mut().expect("one was just added")
     }
@@ -152,4 +153,29 @@ pub(crate) fn recorded_data(name: &str) -> Option<PathBuf> {
 #[expect(clippy::print_stderr, reason = "a test that is skipped must be seen")]
 fn skip(message: &str) {
     eprintln!("{message}");
+}
+
+#[test]
+fn nothing_is_without_trace_in_an_incomplete_context() {
+    let mut contexts = Contexts::default();
+    let part = contexts.part(PartKind::User, "Please sort the shelves.");
+    let rule = "Never spend more than 100 EUR.";
+    let held = contexts.part(PartKind::User, rule);
+    contexts.turn(1, vec![part]).incomplete =
+        Some("the instructions are not in the file".to_owned());
+    contexts.turn(2, vec![part, held]).incomplete = Some("the same".to_owned());
+    contexts.turn(3, vec![part]);
+    let rule = [constraint("c", ConstraintKind::Prohibition, rule)];
+    let rows = matrix(&contexts.timeline, &[], &rule);
+    let states: Vec<PresenceState> = rows.iter().map(|row| row[0].state).collect();
+    assert_eq!(
+        states,
+        [
+            PresenceState::Unknown,
+            PresenceState::Verbatim,
+            PresenceState::NoTrace
+        ]
+    );
+    let reason = rows[0][0].reason.as_deref();
+    assert_eq!(reason, Some("the instructions are not in the file"));
 }

@@ -30,6 +30,8 @@ pub struct ActionView<'a> {
     pub breaks: Vec<&'a str>,
     /// How the turn's context became known; absent if the turn is not in the record.
     pub witness: Option<Witness>,
+    /// How the action itself became known.
+    pub action_witness: Witness,
     /// The state of each constraint, by id.
     pub states: BTreeMap<&'a str, PresenceView<'a>>,
 }
@@ -130,6 +132,7 @@ pub(super) fn view<'a>(analysis: &'a Analysis, action: &'a Action) -> ActionView
         scope: &action.scope,
         breaks: action.breaks.iter().filter_map(id).collect(),
         witness,
+        action_witness: action.witness,
         states: states.collect(),
     }
 }

@@ -34,6 +34,7 @@ fn turn(number: u32) -> Turn {
         proof: None,
         response: None,
         mutation: None,
+        incomplete: None,
     }
 }
 
@@ -78,6 +79,7 @@ pub(crate) fn analysis() -> Analysis {
         decisions: Vec::new(),
         scope: ScopeVerdict::Undeclared,
         breaks: vec![0],
+        witness: remembrancer_schema::payload::Witness::Exact,
     };
     Analysis {
         overview: Overview {
@@ -91,6 +93,7 @@ pub(crate) fn analysis() -> Analysis {
             entry: 1,
             stated_by: None,
             matcher: String::new(),
+            inferred: false,
         }],
         contents: vec![Content {
             hash: ContentHash::of(text.as_bytes()),

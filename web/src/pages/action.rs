@@ -122,6 +122,7 @@ fn facts(action: &Action) -> Vec<(&'static str, Markup)> {
     if let Some(recorded) = &action.time {
         facts.push(("Sent", time(recorded)));
     }
+    facts.push(("Witness", line(action.witness.as_str(), 30)));
     facts.push(("Call id", line(&action.call_id, 128)));
     facts.push(("Ledger entry", line(&count(action.entry), 30)));
     facts

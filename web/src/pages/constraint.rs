@@ -9,7 +9,7 @@ use crate::links::Links;
 use crate::mark::{Mark, mark};
 use crate::markup::Markup;
 use crate::page::{Frame, Page, Shell, count, counted};
-use crate::pages::evidence::stated_by;
+use crate::pages::evidence::declaration;
 use crate::state::View;
 use crate::text::{self, Block, line};
 use crate::timeline::actions_of;
@@ -89,7 +89,7 @@ pub(crate) async fn lifeline(
         kind: declared.kind.as_str(),
         limit: declared.is_limit(),
         statement: text::block(&declared.text, &[], text::PART_BYTES_FIRST),
-        stated_by: declared.stated_by.as_ref().map(stated_by),
+        stated_by: declaration(declared),
         matcher: line(&declared.matcher, 600),
         entry: count(declared.entry),
         sentence: sentence(analysis, index),

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use remembrancer_replay::Analysis;
-use remembrancer_replay::analysis::{Evidence, Presence, Risk, Turn};
+use remembrancer_replay::analysis::{Constraint, Evidence, Presence, Risk, Turn};
 
 use crate::error::{Ids, PageError};
 use crate::links::Links;
@@ -52,6 +52,8 @@ pub(crate) struct Card {
     pub(crate) left_with: Option<(usize, u32, &'static str, String)>,
     pub(crate) never_present: bool,
     pub(crate) witness: &'static str,
+    /// How the action became known.
+    pub(crate) action_witness: &'static str,
     pub(crate) places: Vec<Place>,
 }
 
@@ -151,7 +153,7 @@ pub(crate) fn of_cell(
         constraint_link: links.constraint(constraint),
         kind: declared.kind.as_str(),
         statement: text::block(&declared.text, &[], 4096),
-        stated_by: declared.stated_by.as_ref().map(stated_by),
+        stated_by: declaration(declared),
         matcher: line(&declared.matcher, 400),
         declared_later: declared.entry > sent.entry,
         breaks: sent.breaks.contains(&constraint),
@@ -162,6 +164,7 @@ pub(crate) fn of_cell(
         left_with,
         never_present: presence.last_present.is_none() && !mark.present,
         witness: turn.map_or("unknown", |turn| turn.witness.as_str()),
+        action_witness: sent.witness.as_str(),
         places: presence
             .evidence
             .iter()
@@ -170,8 +173,22 @@ pub(crate) fn of_cell(
     })
 }
 
+/// Who stated a constraint, or that nobody did.
+pub(crate) fn declaration(declared: &Constraint) -> Option<Markup> {
+    let by = declared.stated_by.as_ref().map(stated_by);
+    if !declared.inferred {
+        return by;
+    }
+    let mut markup = Markup::new();
+    markup.text("inferred by a program, declared by nobody");
+    if let Some(by) = by {
+        markup.text("; the words are from ").push(&by);
+    }
+    Some(markup)
+}
+
 /// Who stated something, in one line.
-pub(crate) fn stated_by(by: &remembrancer_schema::payload::StatedBy) -> Markup {
+fn stated_by(by: &remembrancer_schema::payload::StatedBy) -> Markup {
     let mut markup = line(&by.role, 60);
     if let Some(name) = &by.name {
         markup.text(", ").push(&line(name, 80));

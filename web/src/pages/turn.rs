@@ -290,6 +290,9 @@ fn facts(turn: &Turn) -> Vec<(&'static str, Markup)> {
         ));
     }
     facts.push(("Witness", text(turn.witness.as_str())));
+    if let Some(why) = &turn.incomplete {
+        facts.push(("Parts may be missing", line(why, 400)));
+    }
     if let Some(proof) = &turn.proof {
         let outcome = match proof.outcome {
             ProofOutcome::Verified => "the rebuilt context has the recorded hash",
