@@ -80,6 +80,17 @@ struct Slot {
     last_use: u64,
 }
 
+impl Slot {
+    /// The state that its analyser goes on from.
+    fn state(&self) -> Option<Behind> {
+        let analyser = self.analyser.as_ref()?;
+        Some(Behind {
+            entries: analyser.entries(),
+            head: analyser.head()?,
+        })
+    }
+}
+
 impl Analyses {
     /// The analysis of a session of a ledger as it stands at the summary's head. Where an earlier state of the session is
     /// kept, only the entries since then are read and analysed.
@@ -152,14 +163,19 @@ impl Analyses {
         key: &Key,
     ) -> Result<Arc<Analysis>, LedgerError> {
         let turn = self.turn(&session.id).await?;
-        let taken = self.lock().take_analyser(key, session.entries);
-        let (analyser, record) = match taken {
+        let known = self.lock().newest_state(key, session.entries);
+        let (analyser, record) = match known {
             None => (None, None),
-            Some((analyser, known)) => match reader.record_behind(known, session).await {
-                Ok(record) => (Some(analyser), Some(record)),
+            // The state is taken only once nothing is waited for: a request that is given up here leaves it where it is.
+            Some((state, known)) => match reader.record_behind(known, session).await {
+                Ok(record) => match self.lock().take_analyser(&state, known) {
+                    Some(analyser) => (Some(analyser), Some(record)),
+                    None => (None, None),
+                },
                 // What does not go on from the known state is read whole: that tells what is wrong, and where.
                 Err(error) => {
                     tracing::debug!(%error, "an analysis cannot go on and starts anew");
+                    self.lock().slots.remove(&state);
                     (None, None)
                 }
             },
@@ -254,26 +270,25 @@ fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
 }
 
 impl Kept {
-    /// Takes out what goes on from the newest kept state of a session up to a number of entries, and the place of that state:
-    /// nobody asks for it again.
-    fn take_analyser(&mut self, wanted: &Key, entries: u64) -> Option<(Box<Analyser>, Behind)> {
-        let state = |slot: &Slot| {
-            let analyser = slot.analyser.as_ref()?;
-            let head = analyser.head()?;
-            let entries = analyser.entries();
-            Some(Behind { entries, head })
-        };
-        let (key, known) = self
-            .slots
+    /// The newest state of a session from which its analysis can go on, up to a number of entries.
+    fn newest_state(&self, wanted: &Key, entries: u64) -> Option<(Key, Behind)> {
+        self.slots
             .iter()
             .filter(|(key, _)| {
                 key.ledger == wanted.ledger && key.session == wanted.session && **key != *wanted
             })
-            .filter_map(|(key, slot)| Some((key.clone(), state(slot)?)))
+            .filter_map(|(key, slot)| Some((key.clone(), slot.state()?)))
             .filter(|(_, known)| known.entries <= entries)
-            .max_by_key(|(_, known)| known.entries)?;
-        let analyser = self.slots.remove(&key)?.analyser?;
-        Some((analyser, known))
+            .max_by_key(|(_, known)| known.entries)
+    }
+
+    /// Takes what goes on from a state, if it still stands there; its place goes to the state that follows.
+    fn take_analyser(&mut self, key: &Key, known: Behind) -> Option<Box<Analyser>> {
+        self.slots
+            .get(key)?
+            .state()
+            .filter(|state| *state == known)?;
+        self.slots.remove(key)?.analyser
     }
 
     /// Keeps what an analysis goes on with, if its place is still there.

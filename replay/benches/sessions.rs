@@ -104,11 +104,15 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     elapsed
 }
 
-/// The first number that Linux gives here is the time in nanoseconds.
+#[cfg(unix)]
 fn on_processor() -> Option<Duration> {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds = told.split_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanoseconds))
+    use rustix::time::{ClockId, clock_gettime};
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).ok()
+}
+
+#[cfg(not(unix))]
+fn on_processor() -> Option<Duration> {
+    None
 }
 
 fn median(mut round: impl FnMut() -> Duration) -> Duration {

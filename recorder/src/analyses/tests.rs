@@ -202,6 +202,23 @@ async fn an_open_session_goes_on_from_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_given_up_leaves_the_known_state() {
+    use futures_util::FutureExt as _;
+
+    let growing = Growing::new().await;
+    growing.analysis().await;
+    growing.append(vec![capture(1, "one")]).await;
+    let row = growing.summary().await;
+    let reader = growing.test.ledger.reader();
+    let given_up = growing.analyses.of(reader, &row).now_or_never();
+    assert!(given_up.is_none(), "reading takes longer than one poll");
+    assert!(growing.kept().contains(&Some(3)), "{:?}", growing.kept());
+    let followed = growing.analysis().await;
+    assert_eq!(followed.turns.len(), 1);
+    assert!(!growing.kept().contains(&Some(3)), "its place is taken");
+}
+
+#[tokio::test]
 async fn a_state_ahead_of_the_summary_is_left_alone() {
     let growing = Growing::new().await;
     let early = growing.summary().await;
