@@ -2,8 +2,12 @@
 //!
 //! An adapter for files is a pure function from files to events: it opens no ledger and asks no clock, so the same files give the
 //! same events, byte for byte, and importing them twice adds nothing.
+//!
+//! What is recorded while an agent works goes through a [`spool`]: nothing here may slow, break or block the agent.
 
+mod cut;
 pub mod mission_continuity;
 mod session_writer;
+pub mod spool;
 
 pub use session_writer::{NewEvent, SessionWriter, WriteError, Written};

@@ -247,6 +247,11 @@ impl SessionWriter {
         }
     }
 
+    /// Notes that an event says a text, so that later parts name it by its hash.
+    pub fn said(&mut self, text: &str) {
+        self.sent.insert(ContentHash::of(text.as_bytes()));
+    }
+
     /// Keeps bytes as a blob, unless the session has them already; `blobs` takes what the event has to introduce.
     pub fn blob(&mut self, bytes: Vec<u8>, blobs: &mut Vec<ContentHash>) -> ContentHash {
         let hash = ContentHash::of(&bytes);
