@@ -187,7 +187,7 @@ fn failed(failure: Failure) -> Box<dyn std::error::Error + Send + Sync> {
 }
 
 /// Counts how often the process is asked to stop, from now on: before that, a signal ends it at once.
-fn stop_requests() -> watch::Receiver<u32> {
+pub(crate) fn stop_requests() -> watch::Receiver<u32> {
     let (sender, receiver) = watch::channel(0);
     #[cfg(unix)]
     let terminated = {
@@ -215,6 +215,6 @@ fn stop_requests() -> watch::Receiver<u32> {
 }
 
 /// Waits until the process was asked to stop so many times.
-async fn stop_requested(mut stops: watch::Receiver<u32>, times: u32) {
+pub(crate) async fn stop_requested(mut stops: watch::Receiver<u32>, times: u32) {
     drop(stops.wait_for(|asked| *asked >= times).await);
 }

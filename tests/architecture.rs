@@ -61,7 +61,7 @@ const RESERVED: [(&str, &[&str]); 13] = [
     (
         "axum",
         &[
-            "remembrancer-listener",
+            "remembrancer-capture",
             "remembrancer-recorder",
             "remembrancer-web",
             "remembrancer",
@@ -70,7 +70,7 @@ const RESERVED: [(&str, &[&str]); 13] = [
     (
         "tokio",
         &[
-            "remembrancer-listener",
+            "remembrancer-capture",
             "remembrancer-recorder",
             "remembrancer-web",
             "remembrancer",

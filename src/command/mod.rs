@@ -14,6 +14,7 @@ mod import;
 mod migrate;
 mod mutations;
 mod presence;
+mod proxy;
 mod restore;
 mod serve;
 pub(crate) mod session;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     /// Record a sample run through the HTTP API, then serve the viewer on it
     Demo(demo::DemoArgs),
+    /// Stand between an agent and the API of its model, and record what passes
+    Proxy(proxy::ProxyArgs),
     /// Take in runs that other programs recorded
     Import(import::ImportArgs),
     /// List the sessions of a ledger
@@ -81,6 +84,7 @@ impl Command {
         match self {
             Self::Serve(args) => serve::run(args, globals).await,
             Self::Demo(args) => demo::run(args).await,
+            Self::Proxy(args) => proxy::run(args).await,
             Self::Import(args) => import::run(args).await,
             Self::Sessions(args) => sessions::run(args).await,
             Self::Presence(args) => presence::run(args).await,

@@ -1,0 +1,349 @@
+//! Model calls as events: what was asked, and what was answered.
+//!
+//! Pure: the caller reads the clock, keeps the events, and says when that failed. One [`CallRecorder`] holds all sessions, so that
+//! their events are made one after the other.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use remembrancer_schema::payload::{ContextCaptured, EventType, Part, SessionStarted, Witness};
+use remembrancer_schema::{AgentName, SessionId};
+use serde_json::json;
+
+use crate::conversation::{Appearance, Conversation, Conversations, MatchedBy};
+use crate::model_api::{Api, KeptContext, ModelRequest, ModelResponse, ReadError};
+use crate::session_writer::{SessionWriter, WriteError, Written};
+
+mod answer;
+mod fitting;
+mod provider;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Answered, Ending};
+
+/// Most sessions whose texts are remembered as sent; of further ones they are sent again.
+const WRITERS_MAX: usize = 256;
+/// Most responses of a session whose contexts are remembered for requests that continue them.
+const CHAIN_MAX: usize = 16;
+/// Most parts of a context that is remembered for requests that continue it.
+const CHAIN_PARTS_MAX: usize = 20_000;
+
+/// A request, as the client sent it.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// The API that it speaks.
+    pub api: Api,
+    /// Its body.
+    pub body: &'a [u8],
+    /// The session that the client names outside the body.
+    pub session: Option<&'a str>,
+    /// The agent that the client names outside the body.
+    pub agent: Option<AgentName>,
+    /// When it came: RFC 3339.
+    pub time: &'a str,
+    /// The session's id if the request begins one and names none.
+    pub fresh: &'a SessionId,
+}
+
+/// Which request of which session something was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallPlace {
+    /// The session.
+    pub session: SessionId,
+    /// The request's number in it.
+    pub turn: u32,
+    /// The API that it speaks.
+    pub api: Api,
+}
+
+/// Why a call could not be made into events.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// A body that is not what its API says.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// An event that would be refused.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What is remembered of a session beside its conversation.
+#[derive(Debug)]
+struct Tracked {
+    writer: SessionWriter,
+    /// The messages of the request under way, and of requests before it, by the response that they led to; newest last.
+    chain: VecDeque<(String, Vec<Part>)>,
+    asked: Vec<Part>,
+    used: u64,
+}
+
+/// Makes events of model calls.
+#[derive(Debug)]
+pub struct CallRecorder {
+    /// Stands in the ids of events, so that two runs of the program never give the same id to different events.
+    run: String,
+    conversations: Conversations,
+    tracked: BTreeMap<SessionId, Tracked>,
+    uses: u64,
+}
+
+impl CallRecorder {
+    /// A recorder without sessions. `run` is unique to this run of the program, and made of letters and digits.
+    pub fn new(run: String) -> Self {
+        Self {
+            run,
+            conversations: Conversations::default(),
+            tracked: BTreeMap::new(),
+            uses: 0,
+        }
+    }
+
+    /// Takes a conversation that an earlier run remembered.
+    pub fn remember(&mut self, conversation: Conversation) {
+        self.conversations.remember(conversation);
+    }
+
+    /// What is to be remembered of a session for the next run.
+    pub fn conversation(&self, session: &SessionId) -> Option<&Conversation> {
+        self.conversations.get(session)
+    }
+
+    /// Forgets which texts of a session were sent, because what was written last could not be kept: they are sent again.
+    pub fn lost(&mut self, session: &SessionId) {
+        self.tracked.remove(session);
+        if let Some(known) = self.conversations.get_mut(session) {
+            known.is_started = false;
+        }
+    }
+
+    /// The events of a request.
+    pub fn asked(&mut self, asked: &Asked<'_>) -> Result<(CallPlace, Written), CallError> {
+        let mut request = asked.api.request(asked.body)?;
+        let appearance = Appearance::of(asked.api, &request, asked.session);
+        let found = self.conversations.find(&appearance);
+        let (session, by) = match found {
+            Some((session, by)) => (session, Some(by)),
+            None => (self.conversations.begin(&appearance, asked.fresh), None),
+        };
+        let turn = self.conversations.continued(&session, appearance);
+        let place = CallPlace {
+            session,
+            turn,
+            api: asked.api,
+        };
+        self.track(&place.session, asked.agent.clone());
+        let mut outcome = self.write_start(&place, asked, &request);
+        if outcome.is_ok() {
+            outcome = self.write_request(&place, asked, &mut request, by);
+        }
+        let written = self
+            .tracked
+            .get_mut(&place.session)
+            .map(|tracked| tracked.writer.take());
+        if let Err(error) = outcome {
+            self.lost(&place.session);
+            return Err(error.into());
+        }
+        Ok((place, written.unwrap_or_default()))
+    }
+
+    fn track(&mut self, session: &SessionId, agent: Option<AgentName>) {
+        self.uses += 1;
+        let uses = self.uses;
+        if !self.tracked.contains_key(session) && self.tracked.len() >= WRITERS_MAX {
+            let oldest = self.tracked.iter().min_by_key(|(_, tracked)| tracked.used);
+            if let Some(oldest) = oldest.map(|(session, _)| session.clone()) {
+                self.tracked.remove(&oldest);
+            }
+        }
+        let tracked = self
+            .tracked
+            .entry(session.clone())
+            .or_insert_with(|| Tracked {
+                writer: SessionWriter::new(session.clone(), agent),
+                chain: VecDeque::new(),
+                asked: Vec::new(),
+                used: 0,
+            });
+        tracked.used = uses;
+    }
+
+    /// The session's first event. A recorder that has one already refuses a second, which changes nothing.
+    fn write_start(
+        &mut self,
+        place: &CallPlace,
+        asked: &Asked<'_>,
+        request: &ModelRequest,
+    ) -> Result<(), WriteError> {
+        let (Some(tracked), Some(known)) = (
+            self.tracked.get_mut(&place.session),
+            self.conversations.get_mut(&place.session),
+        ) else {
+            return Ok(());
+        };
+        if known.is_started {
+            return Ok(());
+        }
+        let mut started = SessionStarted {
+            model: request.model.as_deref().map(fitting::name),
+            witness: Some(Witness::Exact),
+            compaction_trigger_tokens: request.threshold_tokens,
+            source: Some(format!("proxy: {}", place.api.as_str())),
+            ..SessionStarted::default()
+        };
+        started
+            .labels
+            .insert("session_named_by".to_owned(), known.named_by().to_owned());
+        if let Some(name) = known.name() {
+            started
+                .labels
+                .insert("conversation_group".to_owned(), fitting::name(name));
+        }
+        tracked.writer.push(
+            "proxy.started",
+            &EventType::SessionStarted,
+            Some(asked.time),
+            &started,
+        )?;
+        known.is_started = true;
+        Ok(())
+    }
+
+    fn write_request(
+        &mut self,
+        place: &CallPlace,
+        asked: &Asked<'_>,
+        request: &mut ModelRequest,
+        by: Option<MatchedBy>,
+    ) -> Result<(), WriteError> {
+        let id = |what: &str| format!("{}.{}.{what}", self.run, place.turn);
+        let (Some(tracked), Some(known)) = (
+            self.tracked.get_mut(&place.session),
+            self.conversations.get_mut(&place.session),
+        ) else {
+            return Ok(());
+        };
+        if let Some(by) = by.filter(|by| by.is_derived()) {
+            let matched = json!({ "turn": place.turn, "by": by.as_str(), "derived": true });
+            let kind = EventType::Custom("custom.conversation_matched".to_owned());
+            tracked
+                .writer
+                .push(&id("matched"), &kind, Some(asked.time), &matched)?;
+        }
+        answer::push_results(
+            std::mem::take(&mut request.results),
+            asked.time,
+            &mut tracked.writer,
+            known,
+        )?;
+        let mut incomplete = std::mem::take(&mut request.incomplete);
+        let mut parts = std::mem::take(&mut request.parts);
+        let messages = parts
+            .iter()
+            .position(|part| part.message.is_some())
+            .unwrap_or(parts.len());
+        match &request.kept {
+            None => {}
+            Some(KeptContext::Response(response)) => {
+                let kept = tracked.chain.iter().find(|(id, _)| id == response);
+                match kept {
+                    Some((_, kept)) => drop(parts.splice(messages..messages, kept.iter().cloned())),
+                    None => drop(incomplete.insert(
+                        "it continues a response whose context did not pass here or is no longer remembered".to_owned(),
+                    )),
+                }
+            }
+            Some(KeptContext::Conversation(_)) => {
+                // What passed here is known; what others added to the conversation is not.
+                if let Some((_, kept)) = tracked.chain.back() {
+                    parts.splice(messages..messages, kept.iter().cloned());
+                }
+                incomplete.insert("it continues a conversation that the provider keeps".to_owned());
+            }
+        }
+        fitting::fit(&mut parts, &mut incomplete);
+        if let Some(item) = request
+            .compaction
+            .take()
+            .filter(|item| known.compaction != Some(item.hash))
+        {
+            known.compaction = Some(item.hash);
+            let mutated = provider::compacted(place, &item, request);
+            tracked.writer.push(
+                &id("compacted"),
+                &EventType::ContextMutated,
+                Some(asked.time),
+                &mutated,
+            )?;
+        }
+        if place.api == Api::OpenAiResponses {
+            tracked.asked = parts[messages.min(parts.len())..]
+                .iter()
+                .map(by_hash)
+                .collect();
+        }
+        let captured = ContextCaptured {
+            turn: place.turn,
+            parts,
+            incomplete: (!incomplete.is_empty())
+                .then(|| incomplete.into_iter().collect::<Vec<_>>().join("; ")),
+            witness: Some(Witness::Exact),
+            ..ContextCaptured::default()
+        };
+        tracked
+            .writer
+            .context(&id("context"), Some(asked.time), captured)
+    }
+
+    /// The events of an answer.
+    pub fn answered(
+        &mut self,
+        place: &CallPlace,
+        answered: Answered<'_>,
+    ) -> Result<Written, WriteError> {
+        self.track(&place.session, None);
+        let (Some(tracked), Some(known)) = (
+            self.tracked.get_mut(&place.session),
+            self.conversations.get_mut(&place.session),
+        ) else {
+            return Ok(Written::default());
+        };
+        let outcome = answer::write(&self.run, place, answered, &mut tracked.writer, known);
+        if let (Ok(Some(response)), Api::OpenAiResponses) = (&outcome, place.api) {
+            remember_chain(tracked, response);
+        }
+        let written = tracked.writer.take();
+        match outcome {
+            Ok(_) => Ok(written),
+            Err(error) => {
+                self.lost(&place.session);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The context that a request continues which names this response.
+fn remember_chain(tracked: &mut Tracked, response: &ModelResponse) {
+    let Some(id) = &response.id else { return };
+    let mut context = std::mem::take(&mut tracked.asked);
+    context.extend(response.parts.iter().map(by_hash));
+    if context.len() > CHAIN_PARTS_MAX {
+        return;
+    }
+    if tracked.chain.len() >= CHAIN_MAX {
+        tracked.chain.pop_front();
+    }
+    tracked.chain.push_back((id.clone(), context));
+}
+
+fn by_hash(part: &Part) -> Part {
+    match &part.text {
+        Some(text) => Part {
+            hash: Some(remembrancer_schema::ContentHash::of(text.as_bytes())),
+            text: None,
+            ..part.clone()
+        },
+        None => part.clone(),
+    }
+}

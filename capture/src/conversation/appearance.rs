@@ -1,0 +1,87 @@
+//! What of a request tells which conversation it belongs to.
+
+use std::collections::BTreeSet;
+
+use remembrancer_schema::ContentHash;
+use remembrancer_schema::payload::{Part, PartKind};
+
+use super::Scope;
+use crate::model_api::{Api, Group, KeptContext, ModelRequest};
+
+/// The first bytes of a hash: enough to tell the parts of conversations apart.
+pub(super) type Key = u64;
+
+/// What a request looks like to the matching.
+#[derive(Debug)]
+pub struct Appearance {
+    pub(super) scope: Scope,
+    pub(super) keys: Vec<Key>,
+    pub(super) instructions: Key,
+    pub(super) calls: BTreeSet<Key>,
+    pub(super) response: Option<String>,
+}
+
+impl Appearance {
+    /// That of a request; `named` is the session that the client names outside the body.
+    pub fn of(api: Api, request: &ModelRequest, named: Option<&str>) -> Self {
+        let conversation = match &request.kept {
+            Some(KeptContext::Conversation(id)) => Some(("conversation".to_owned(), id.clone())),
+            _ => None,
+        };
+        let is_one = named.is_some() || conversation.is_some();
+        let group = request.group.as_ref();
+        let in_body = || group.map(|Group { key, field }| ((*field).to_owned(), key.clone()));
+        let header = named.map(|name| ("header".to_owned(), name.to_owned()));
+        let messages = || request.left_out.iter().chain(&request.parts);
+        let instructions = request.parts.iter().filter(|part| part.message.is_none());
+        Self {
+            scope: Scope {
+                // A session that is named as one may speak several APIs.
+                api: if is_one { "" } else { api.as_str() }.to_owned(),
+                named: header.or(conversation).or_else(in_body),
+                is_one,
+            },
+            keys: messages()
+                .filter(|part| part.message.is_some())
+                .map(part_key)
+                .collect(),
+            instructions: list_key(instructions.filter(|part| part.kind == PartKind::System)),
+            calls: messages()
+                .filter(|part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult))
+                .filter_map(|part| part.call_id.as_deref().map(text_key))
+                .collect(),
+            response: match &request.kept {
+                Some(KeptContext::Response(id)) => Some(id.clone()),
+                _ => None,
+            },
+        }
+    }
+
+    /// The field that names the session or conversation, and the name.
+    pub fn named(&self) -> Option<(&str, &str)> {
+        let (field, key) = self.scope.named.as_ref()?;
+        Some((field, key))
+    }
+}
+
+pub(super) fn text_key(text: &str) -> Key {
+    let mut first = [0; 8];
+    first.copy_from_slice(&ContentHash::of(text.as_bytes()).as_bytes()[..8]);
+    Key::from_le_bytes(first)
+}
+
+fn part_key(part: &Part) -> Key {
+    let content = match (&part.text, part.hash) {
+        (Some(text), _) => text_key(text),
+        (None, hash) => text_key(&hash.map(|hash| hash.to_string()).unwrap_or_default()),
+    };
+    text_key(&format!("{} {content}", part.kind.as_str()))
+}
+
+fn list_key<'a>(parts: impl Iterator<Item = &'a Part>) -> Key {
+    text_key(
+        &parts
+            .map(|part| format!("{} ", part_key(part)))
+            .collect::<String>(),
+    )
+}

@@ -1,0 +1,322 @@
+//! Requests of several conversations, and which session each is found to belong to.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn request(messages: &[Value]) -> Value {
+    json!({ "model": "m", "system": "Never contact customers.", "messages": messages })
+}
+
+fn user(text: &str) -> Value {
+    json!({ "role": "user", "content": text })
+}
+
+fn assistant(text: &str) -> Value {
+    json!({ "role": "assistant", "content": text })
+}
+
+fn call(id: &str) -> Value {
+    json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": id, "name": "read", "input": {} }] })
+}
+
+fn result(id: &str, text: &str) -> Value {
+    json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": id, "content": text }] })
+}
+
+/// Sends requests one after the other.
+#[derive(Default)]
+struct Sender {
+    known: Conversations,
+    fresh: u32,
+}
+
+impl Sender {
+    fn send_as(
+        &mut self,
+        api: Api,
+        body: &Value,
+        header: Option<&str>,
+    ) -> (String, Option<MatchedBy>, u32) {
+        let request = api
+            .request(body.to_string().as_bytes())
+            .expect("it can be read");
+        let appearance = Appearance::of(api, &request, header);
+        let (session, by) = match self.known.find(&appearance) {
+            Some((session, by)) => (session, Some(by)),
+            None => {
+                self.fresh += 1;
+                let fresh = format!("fresh-{}", self.fresh).parse().expect("an id");
+                (self.known.begin(&appearance, &fresh), None)
+            }
+        };
+        let turn = self.known.continued(&session, appearance);
+        (session.to_string(), by, turn)
+    }
+
+    fn send(&mut self, body: &Value) -> (String, Option<MatchedBy>, u32) {
+        self.send_as(Api::AnthropicMessages, body, None)
+    }
+
+    fn answer(&mut self, session: &str, response: &str, calls: &[&str]) {
+        let session = session.parse().expect("an id");
+        let known = self.known.get_mut(&session).expect("a conversation");
+        known.answered(Some(response));
+        for call in calls {
+            known.called(call, "read", "x");
+        }
+    }
+}
+
+#[test]
+fn a_request_with_the_messages_of_the_last_one_and_more_continues_it() {
+    let mut sender = Sender::default();
+    let first = [user("task")];
+    assert_eq!(
+        sender.send(&request(&first)),
+        ("fresh-1".to_owned(), None, 1)
+    );
+    sender.answer("fresh-1", "r1", &[]);
+    let second = [user("task"), assistant("done"), user("more")];
+    assert_eq!(
+        sender.send(&request(&second)),
+        ("fresh-1".to_owned(), Some(MatchedBy::Messages), 2)
+    );
+    // Another system prompt does not make another conversation of it.
+    let mut third = request(&[&second[..], &[assistant("ok"), user("sum up")]].concat());
+    third["system"] = json!("You sum up conversations.");
+    assert_eq!(sender.send(&third).0, "fresh-1");
+}
+
+#[test]
+fn markers_of_caching_do_not_change_a_message() {
+    let mut sender = Sender::default();
+    let marked =
+        json!([{ "type": "text", "text": "task", "cache_control": { "type": "ephemeral" } }]);
+    sender.send(&request(&[json!({ "role": "user", "content": marked })]));
+    sender.answer("fresh-1", "r1", &[]);
+    let later = [user("task"), assistant("a"), user("b")];
+    assert_eq!(sender.send(&request(&later)).1, Some(MatchedBy::Messages));
+}
+
+#[test]
+fn the_same_task_again_is_another_run_unless_it_had_no_answer() {
+    let mut sender = Sender::default();
+    let task = request(&[user("task")]);
+    sender.send(&task);
+    assert_eq!(
+        sender.send(&task),
+        ("fresh-1".to_owned(), Some(MatchedBy::Messages), 2),
+        "tried again"
+    );
+    sender.answer("fresh-1", "r1", &["a"]);
+    assert_eq!(sender.send(&task), ("fresh-2".to_owned(), None, 1));
+    sender.answer("fresh-2", "r2", &["b"]);
+    // Both began alike: the call tells which one goes on.
+    for (id, session) in [("a", "fresh-1"), ("b", "fresh-2")] {
+        let next = request(&[user("task"), call(id), result(id, "x")]);
+        assert_eq!(
+            sender.send(&next),
+            (
+                session.to_owned(),
+                Some(MatchedBy::Messages),
+                if id == "a" { 3 } else { 2 }
+            )
+        );
+    }
+}
+
+#[test]
+fn after_a_compaction_what_stayed_leads_back_and_that_is_derived() {
+    let mut sender = Sender::default();
+    let long = [
+        user("task"),
+        call("c1"),
+        result("c1", "one"),
+        call("c2"),
+        result("c2", "two"),
+    ];
+    sender.send(&request(&long));
+    sender.answer("fresh-1", "r1", &["c2"]);
+    let by_call = [user("summary"), call("c2"), result("c2", "two")];
+    let found = sender.send(&request(&by_call));
+    assert_eq!(found, ("fresh-1".to_owned(), Some(MatchedBy::Calls), 2));
+    assert!(MatchedBy::Calls.is_derived() && !MatchedBy::Messages.is_derived());
+    sender.answer("fresh-1", "r2", &[]);
+    let kept = [user("another summary"), result("c2", "two"), user("go on")];
+    let mut other = Sender::default();
+    other.send(&request(&long));
+    let found = other.send(&request(&kept));
+    assert_eq!(found, ("fresh-1".to_owned(), Some(MatchedBy::Overlap), 2));
+    // Nothing in common but the task: another run, as far as anybody can tell.
+    let strange = [user("task"), user("quite another thing")];
+    assert_eq!(
+        other
+            .send(&request(&[&strange[..1], &[user("x")]].concat()))
+            .1,
+        None
+    );
+    let mut elsewhere = request(&[user("s"), result("c2", "two")]);
+    elsewhere["system"] = json!("Other instructions.");
+    assert_eq!(
+        other.send(&elsewhere).1,
+        None,
+        "an overlap counts under the same instructions alone"
+    );
+}
+
+#[test]
+fn a_session_named_by_the_library_holds_conversations_told_apart_by_their_instructions() {
+    let mut sender = Sender::default();
+    let named = |system: &str, messages: &[Value]| {
+        let mut body = request(messages);
+        body["system"] = json!(system);
+        body["metadata"] = json!({ "user_id": "{\"device_id\":\"d\",\"session_id\":\"run-7\"}" });
+        body
+    };
+    assert_eq!(
+        sender.send(&named("main", &[user("task")])),
+        ("run-7".to_owned(), None, 1)
+    );
+    sender.answer("run-7", "r1", &[]);
+    assert_eq!(
+        sender.send(&named("title", &[user("name this")])),
+        ("run-7.2".to_owned(), None, 1)
+    );
+    let compacted = sender.send(&named("main", &[user("a summary of everything")]));
+    assert_eq!(
+        compacted,
+        ("run-7".to_owned(), Some(MatchedBy::Instructions), 2)
+    );
+    let old = request(&[user("task")]);
+    let mut old_style = old.clone();
+    old_style["metadata"] = json!({ "user_id": "user_1_account__session_run-8" });
+    assert_eq!(sender.send(&old_style).0, "run-8");
+    let mut only_user = old;
+    only_user["metadata"] = json!({ "user_id": "customer 12" });
+    assert_eq!(sender.send(&only_user).0, "fresh-1", "a user is no session");
+}
+
+#[test]
+fn a_header_is_believed_whatever_the_messages() {
+    let mut sender = Sender::default();
+    let one = sender.send_as(
+        Api::AnthropicMessages,
+        &request(&[user("a")]),
+        Some("my run"),
+    );
+    let other = json!({ "model": "m", "messages": [{ "role": "user", "content": "b" }] });
+    let two = sender.send_as(Api::OpenAiChat, &other, Some("my run"));
+    assert_eq!(one.0, two.0);
+    assert!(one.0.starts_with("session-"));
+    assert_eq!((two.1, two.2), (Some(MatchedBy::Name), 2));
+}
+
+#[test]
+fn responses_are_continued_by_their_id_and_conversations_by_theirs() {
+    let mut sender = Sender::default();
+    let api = Api::OpenAiResponses;
+    sender.send_as(api, &json!({ "input": "a" }), None);
+    sender.answer("fresh-1", "resp_1", &[]);
+    sender.send_as(api, &json!({ "input": "b" }), None);
+    sender.answer("fresh-2", "resp_2", &[]);
+    let next = sender.send_as(
+        api,
+        &json!({ "input": "c", "previous_response_id": "resp_1" }),
+        None,
+    );
+    assert_eq!(next, ("fresh-1".to_owned(), Some(MatchedBy::Response), 2));
+    let unknown = sender.send_as(
+        api,
+        &json!({ "input": "d", "previous_response_id": "resp_9" }),
+        None,
+    );
+    assert_eq!(unknown.1, None);
+    for (number, conversation) in [json!("conv_1"), json!({ "id": "conv_1" })]
+        .iter()
+        .enumerate()
+    {
+        let body = json!({ "input": "e", "conversation": conversation });
+        assert_eq!(
+            sender.send_as(api, &body, None),
+            (
+                "conv_1".to_owned(),
+                (number > 0).then_some(MatchedBy::Name),
+                number as u32 + 1
+            )
+        );
+    }
+    let cached = json!({ "input": "f", "prompt_cache_key": "thread-1" });
+    assert_eq!(sender.send_as(api, &cached, None).0, "thread-1");
+}
+
+#[test]
+fn a_call_id_that_is_given_twice_stays_apart_and_its_result_finds_it() {
+    let mut sender = Sender::default();
+    sender.send(&request(&[user("task")]));
+    let known = sender
+        .known
+        .get_mut(&"fresh-1".parse().expect("an id"))
+        .expect("known");
+    assert_eq!(known.called("call_0", "read", "1.0"), "call_0");
+    assert_eq!(
+        known.returned("call_0"),
+        Some(("call_0".to_owned(), "read".to_owned()))
+    );
+    assert_eq!(known.returned("call_0"), None, "it came back before");
+    assert_eq!(known.called("call_0", "write", "2.0"), "call_0@2.0");
+    assert_eq!(known.called("", "list", "2.1"), "@2.1");
+    assert_eq!(
+        known.returned("call_0"),
+        Some(("call_0@2.0".to_owned(), "write".to_owned()))
+    );
+    assert_eq!(
+        known.returned(""),
+        Some(("@2.1".to_owned(), "list".to_owned()))
+    );
+    let long = "x".repeat(1000);
+    assert!(known.called(&long, "read", "3.0").len() < 300);
+    assert!(known.returned(&long).is_some());
+}
+
+#[test]
+fn what_is_remembered_of_a_conversation_is_enough_to_go_on() {
+    let mut sender = Sender::default();
+    sender.send(&request(&[user("task")]));
+    sender.answer("fresh-1", "r1", &["c1"]);
+    let known = sender
+        .known
+        .get(&"fresh-1".parse().expect("an id"))
+        .expect("known");
+    let bytes = serde_json::to_vec(known).expect("JSON");
+    let mut later = Sender::default();
+    later
+        .known
+        .remember(serde_json::from_slice(&bytes).expect("JSON"));
+    let next = request(&[user("task"), call("c1"), result("c1", "x")]);
+    assert_eq!(
+        later.send(&next),
+        ("fresh-1".to_owned(), Some(MatchedBy::Messages), 2)
+    );
+}
+
+#[test]
+fn the_conversation_unused_for_the_longest_is_forgotten() {
+    let mut sender = Sender::default();
+    for number in 0..CONVERSATIONS_MAX + 1 {
+        sender.send(&request(&[user(&format!("task {number}"))]));
+    }
+    assert_eq!(sender.known.known.len(), CONVERSATIONS_MAX);
+    assert!(
+        sender
+            .known
+            .get(&"fresh-1".parse().expect("an id"))
+            .is_none()
+    );
+    assert!(
+        sender
+            .known
+            .get(&"fresh-2".parse().expect("an id"))
+            .is_some()
+    );
+}

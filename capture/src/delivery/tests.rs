@@ -1,0 +1,312 @@
+//! Delivery to a recorder that answers as the test says.
+
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use super::*;
+use crate::spool::SpoolOptions;
+
+/// A recorder that keeps what it takes and does what its plan says first.
+#[derive(Default)]
+struct Fake {
+    plan: Mutex<Vec<Plan>>,
+    events: Mutex<Vec<Value>>,
+    blobs: Mutex<Vec<Vec<u8>>>,
+    started: Mutex<Vec<String>>,
+}
+
+#[derive(Clone)]
+enum Plan {
+    Later,
+    Refuse,
+    Reject(&'static str),
+}
+
+#[async_trait::async_trait]
+impl Recorder for Fake {
+    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<(), DeliveryError> {
+        let mut kept = self.blobs.lock().expect("no panic");
+        kept.extend(blobs.iter().map(|blob| blob.to_vec()));
+        Ok(())
+    }
+
+    async fn append(&self, events: &[&[u8]]) -> Result<Vec<Taken>, DeliveryError> {
+        let planned = self.plan.lock().expect("no panic").pop();
+        match &planned {
+            Some(Plan::Later) => {
+                return Err(DeliveryError::Later {
+                    after: Some(Duration::from_millis(1)),
+                    reason: "down".to_owned(),
+                });
+            }
+            Some(Plan::Refuse) if events.len() > 1 => {
+                return Err(DeliveryError::Refused("batch-too-large".to_owned()));
+            }
+            _ => {}
+        }
+        let mut kept = self.events.lock().expect("no panic");
+        let mut started = self.started.lock().expect("no panic");
+        let taken = events.iter().enumerate().map(|(number, event)| {
+            let event: Value = serde_json::from_slice(event).expect("JSON");
+            let session = event["session"].as_str().expect("a session").to_owned();
+            if let (0, Some(Plan::Reject(problem))) = (number, &planned) {
+                return Taken::Rejected((*problem).to_owned());
+            }
+            if event["type"] == "session.started" {
+                if started.contains(&session) {
+                    return Taken::Rejected("session-already-started".to_owned());
+                }
+                started.push(session);
+            } else if !started.contains(&session) {
+                return Taken::Rejected("unknown-session".to_owned());
+            }
+            kept.push(event);
+            Taken::Recorded
+        });
+        Ok(taken.collect())
+    }
+}
+
+fn event(session: &str, kind: &str, number: u32) -> Record {
+    let event = json!({ "id": format!("{number}"), "session": session, "type": kind, "data": {} });
+    Record::Event(event.to_string().into_bytes())
+}
+
+struct Rig {
+    _folder: tempfile::TempDir,
+    spool: Arc<Spool>,
+    fake: Arc<Fake>,
+    appended: Arc<Notify>,
+    stop: watch::Sender<bool>,
+    running: tokio::task::JoinHandle<()>,
+}
+
+impl Rig {
+    fn start(plan: &[Plan], options: SpoolOptions, first: &[Record]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = Arc::new(Spool::open(folder.path(), options).expect("it opens"));
+        spool.append(&session("s"), first).expect("appended");
+        let fake = Arc::new(Fake {
+            plan: Mutex::new(plan.iter().rev().cloned().collect()),
+            ..Fake::default()
+        });
+        let appended = Arc::new(Notify::new());
+        let (stop, stops) = watch::channel(false);
+        let delivery = Delivery {
+            spool: Arc::clone(&spool),
+            recorder: Arc::clone(&fake) as Arc<dyn Recorder>,
+            appended: Arc::clone(&appended),
+        };
+        let running = tokio::spawn(delivery.run(stops));
+        Self {
+            _folder: folder,
+            spool,
+            fake,
+            appended,
+            stop,
+            running,
+        }
+    }
+
+    /// What was recorded once everything is delivered: type and id.
+    async fn recorded(self) -> Vec<(String, String)> {
+        assert!(
+            drained(&self.spool, Duration::from_secs(20)).await,
+            "the spool does not empty"
+        );
+        self.stop.send_replace(true);
+        self.running.await.expect("it does not panic");
+        let events = self.fake.events.lock().expect("no panic");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        events
+            .iter()
+            .map(|event| (text(&event["type"]), text(&event["id"])))
+            .collect()
+    }
+}
+
+fn pair(kind: &str, id: &str) -> (String, String) {
+    (kind.to_owned(), id.to_owned())
+}
+
+fn start_and_two() -> Vec<Record> {
+    vec![
+        event("s", "session.started", 1),
+        event("s", "custom.x", 2),
+        event("s", "custom.x", 3),
+    ]
+}
+
+fn all_three() -> [(String, String); 3] {
+    [
+        pair("session.started", "1"),
+        pair("custom.x", "2"),
+        pair("custom.x", "3"),
+    ]
+}
+
+#[tokio::test]
+async fn what_a_recorder_does_not_take_at_once_follows_in_order() {
+    let rig = Rig::start(
+        &[Plan::Later, Plan::Later, Plan::Refuse],
+        SpoolOptions::default(),
+        &start_and_two(),
+    );
+    assert_eq!(rig.recorded().await, all_three());
+}
+
+#[tokio::test]
+async fn what_is_appended_later_goes_at_once_behind_its_blobs() {
+    let rig = Rig::start(&[], SpoolOptions::default(), &start_and_two());
+    assert!(drained(&rig.spool, Duration::from_secs(20)).await);
+    rig.spool
+        .append(
+            &session("s"),
+            &[Record::Blob(b"blob".to_vec()), event("s", "custom.x", 4)],
+        )
+        .expect("appended");
+    rig.appended.notify_one();
+    let fake = Arc::clone(&rig.fake);
+    let recorded = rig.recorded().await;
+    assert_eq!(recorded.last(), Some(&pair("custom.x", "4")));
+    assert_eq!(*fake.blobs.lock().expect("no panic"), [b"blob".to_vec()]);
+}
+
+#[tokio::test]
+async fn a_second_start_of_a_session_changes_nothing() {
+    let again = [
+        start_and_two(),
+        vec![event("s", "session.started", 9), event("s", "custom.x", 4)],
+    ]
+    .concat();
+    let rig = Rig::start(&[], SpoolOptions::default(), &again);
+    let spool = Arc::clone(&rig.spool);
+    assert_eq!(rig.recorded().await.last(), Some(&pair("custom.x", "4")));
+    assert!(
+        spool
+            .drainer()
+            .expect("it opens")
+            .expect("nobody drains")
+            .gaps()
+            .expect("read")
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn events_of_a_session_whose_start_is_lost_get_one() {
+    let rig = Rig::start(
+        &[],
+        SpoolOptions::default(),
+        &[event("t", "custom.x", 2), event("t", "custom.x", 3)],
+    );
+    let expected = [
+        pair("session.started", STARTED_ID),
+        pair("custom.x", "2"),
+        pair("custom.x", "3"),
+    ];
+    assert_eq!(rig.recorded().await, expected);
+}
+
+#[tokio::test]
+async fn an_event_that_is_refused_for_good_is_kept_and_told_as_a_gap() {
+    let bad = [
+        vec![event("s", "session.started", 1)],
+        vec![event("s", "custom.bad", 2)],
+        start_and_two()[2..].to_vec(),
+    ]
+    .concat();
+    let rig = Rig::start(&[Plan::Later], SpoolOptions::default(), &bad[..1]);
+    assert!(drained(&rig.spool, Duration::from_secs(20)).await);
+    rig.fake
+        .plan
+        .lock()
+        .expect("no panic")
+        .push(Plan::Reject("invalid-event"));
+    rig.spool
+        .append(&session("s"), &bad[1..])
+        .expect("appended");
+    rig.appended.notify_one();
+    let fake = Arc::clone(&rig.fake);
+    let told = async {
+        while !fake
+            .events
+            .lock()
+            .expect("no panic")
+            .iter()
+            .any(|event| event["type"] == "custom.gap")
+        {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), told)
+        .await
+        .expect("the gap is told");
+    let kept =
+        std::fs::read_to_string(rig.spool.folder().join("rejected.ndjson")).expect("it is kept");
+    assert!(
+        kept.contains("invalid-event") && kept.contains("custom.bad"),
+        "{kept}"
+    );
+    let events = fake.events.lock().expect("no panic");
+    assert!(
+        events.iter().any(|event| event["id"] == "3"),
+        "the others go on"
+    );
+    let gap = events
+        .iter()
+        .find(|event| event["type"] == "custom.gap")
+        .expect("a gap");
+    assert_eq!(
+        (&gap["session"], &gap["data"]["count"]),
+        (&json!("s"), &json!(1))
+    );
+    assert_eq!(
+        gap["data"]["reason"],
+        "the recorder refused it: invalid-event"
+    );
+}
+
+#[tokio::test]
+async fn what_did_not_fit_into_the_spool_is_told_when_recording_works_again() {
+    let options = SpoolOptions {
+        bytes_max: 600,
+        sync: false,
+    };
+    let rig = Rig::start(&[Plan::Later, Plan::Later], options, &start_and_two());
+    let large = Record::Event(vec![b'x'; 1000]);
+    assert!(
+        rig.spool
+            .append(&session("s"), &[large.clone(), large])
+            .is_err()
+    );
+    let fake = Arc::clone(&rig.fake);
+    let told = async {
+        while !fake
+            .events
+            .lock()
+            .expect("no panic")
+            .iter()
+            .any(|event| event["type"] == "custom.gap")
+        {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), told)
+        .await
+        .expect("the gap is told");
+    let recorded = rig.recorded().await;
+    assert_eq!(recorded[..3], all_three());
+    assert_eq!(recorded.len(), 4, "told once: {recorded:?}");
+    let events = fake.events.lock().expect("no panic");
+    let data = &events[3]["data"];
+    assert_eq!(data["count"], 2);
+    assert!(
+        data["first"].is_string()
+            && data["reason"]
+                .as_str()
+                .is_some_and(|why| why.contains("do not fit")),
+        "{data}"
+    );
+}

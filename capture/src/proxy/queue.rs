@@ -1,0 +1,209 @@
+//! The way from the path of requests to the thread that records: bounded, and never waited for.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use crate::call_recorder::Ending;
+use crate::model_api::Api;
+
+/// Most messages that wait.
+const MESSAGES_MAX: usize = 4096;
+/// Most bytes that wait.
+const BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// A request that passed.
+#[derive(Debug)]
+pub(super) struct AskedMessage {
+    pub(super) exchange: u64,
+    pub(super) api: Api,
+    pub(super) body: Vec<Bytes>,
+    pub(super) session: Option<String>,
+    pub(super) agent: Option<String>,
+    pub(super) at: Timestamp,
+}
+
+/// What came back for it.
+#[derive(Debug)]
+pub(super) struct AnsweredMessage {
+    pub(super) exchange: u64,
+    pub(super) status: Option<u16>,
+    pub(super) is_stream: bool,
+    pub(super) body: Vec<Bytes>,
+    pub(super) ending: Ending,
+    pub(super) at: Timestamp,
+}
+
+/// One of both.
+#[derive(Debug)]
+pub(super) enum Message {
+    Asked(AskedMessage),
+    Answered(AnsweredMessage),
+}
+
+impl Message {
+    fn bytes(&self) -> usize {
+        let body = match self {
+            Self::Asked(asked) => &asked.body,
+            Self::Answered(answered) => &answered.body,
+        };
+        body.iter().map(Bytes::len).sum()
+    }
+}
+
+/// Exchanges that passed and were not recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lost {
+    pub(super) count: u64,
+    pub(super) first: Timestamp,
+    pub(super) last: Timestamp,
+    pub(super) reason: &'static str,
+}
+
+/// The count of what was lost since it was told last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Losses(Arc<Mutex<Option<Lost>>>);
+
+impl Losses {
+    pub(super) fn add(&self, lost: Lost) {
+        let mut held = self
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        *held = Some(match held.take() {
+            None => lost,
+            Some(before) => Lost {
+                count: before.count.saturating_add(lost.count),
+                first: before.first.min(lost.first),
+                last: before.last.max(lost.last),
+                reason: lost.reason,
+            },
+        });
+    }
+
+    pub(super) fn one(&self, reason: &'static str) {
+        let now = Timestamp::now();
+        self.add(Lost {
+            count: 1,
+            first: now,
+            last: now,
+            reason,
+        });
+    }
+
+    pub(super) fn take(&self) -> Option<Lost> {
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .take()
+    }
+}
+
+/// The end that exchanges write to.
+#[derive(Debug, Clone)]
+pub(super) struct Queue {
+    sender: SyncSender<Message>,
+    bytes: Arc<AtomicUsize>,
+    next: Arc<AtomicU64>,
+    pub(super) losses: Losses,
+}
+
+/// The end that the thread reads from.
+#[derive(Debug)]
+pub(super) struct Messages {
+    receiver: Receiver<Message>,
+    bytes: Arc<AtomicUsize>,
+}
+
+/// A new queue.
+pub(super) fn queue() -> (Queue, Messages) {
+    let (sender, receiver) = sync_channel(MESSAGES_MAX);
+    let bytes = Arc::new(AtomicUsize::new(0));
+    let queue = Queue {
+        sender,
+        bytes: Arc::clone(&bytes),
+        next: Arc::default(),
+        losses: Losses::default(),
+    };
+    (queue, Messages { receiver, bytes })
+}
+
+impl Queue {
+    /// A number for an exchange.
+    pub(super) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Hands a message over, or counts it as lost; never waits.
+    pub(super) fn send(&self, message: Message) {
+        let bytes = message.bytes();
+        let is_asked = matches!(message, Message::Asked(_));
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let is_sent =
+            before.saturating_add(bytes) <= BYTES_MAX && self.sender.try_send(message).is_ok();
+        if !is_sent {
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.losses.one(match is_asked {
+                true => "requests passed faster than they could be recorded",
+                false => "answers passed faster than they could be recorded",
+            });
+        }
+    }
+}
+
+impl Messages {
+    /// The next message, or nothing once every sender is gone and everything was taken.
+    pub(super) fn next(&self) -> Option<Message> {
+        let message = self.receiver.recv().ok()?;
+        self.bytes.fetch_sub(message.bytes(), Ordering::Relaxed);
+        Some(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(bytes: usize) -> Message {
+        Message::Asked(AskedMessage {
+            exchange: 0,
+            api: Api::OpenAiChat,
+            body: vec![Bytes::from(vec![0; bytes])],
+            session: None,
+            agent: None,
+            at: Timestamp::UNIX_EPOCH,
+        })
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_nobody_waits() {
+        let (queue, messages) = queue();
+        for _ in 0..MESSAGES_MAX + 3 {
+            queue.send(message(1));
+        }
+        let lost = queue.losses.take().expect("some are lost");
+        assert_eq!(lost.count, 3);
+        assert!(lost.first <= lost.last && queue.losses.take().is_none());
+        assert!(messages.next().is_some());
+        queue.send(message(1));
+        assert_eq!(queue.losses.take(), None, "there is room again");
+        while messages.receiver.try_recv().is_ok() {}
+    }
+
+    #[test]
+    fn bytes_that_wait_are_bounded_too() {
+        let (queue, messages) = queue();
+        queue.bytes.store(BYTES_MAX - 10, Ordering::Relaxed);
+        queue.send(message(11));
+        assert_eq!(queue.losses.take().map(|lost| lost.count), Some(1));
+        queue.send(message(10));
+        assert_eq!(queue.losses.take(), None);
+        assert!(messages.next().is_some());
+        assert_eq!(queue.bytes.load(Ordering::Relaxed), BYTES_MAX - 10);
+        drop(queue);
+        assert!(messages.next().is_none());
+    }
+}

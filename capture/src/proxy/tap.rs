@@ -1,0 +1,223 @@
+//! Bodies that are copied while they pass: each piece is passed on as it comes, and kept by reference.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use axum::body::BodyDataStream;
+use bytes::Bytes;
+use futures_util::Stream;
+use http_body::{Body, Frame, SizeHint};
+use jiff::Timestamp;
+
+use super::queue::{AnsweredMessage, AskedMessage, Message, Queue};
+use crate::call_recorder::Ending;
+use crate::model_api::Api;
+
+/// Most bytes of a request or an answer that are kept for recording; longer ones pass all the same.
+const COPY_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// One request and its answer.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) number: u64,
+    pub(super) api: Api,
+    pub(super) session: Option<String>,
+    pub(super) agent: Option<String>,
+    pub(super) queue: Queue,
+}
+
+/// The pieces of a body, as many as are kept.
+#[derive(Debug, Default)]
+struct Copy {
+    pieces: Vec<Bytes>,
+    bytes: usize,
+    is_cut: bool,
+}
+
+impl Copy {
+    fn take(&mut self, piece: &Bytes) {
+        self.bytes = self.bytes.saturating_add(piece.len());
+        if self.bytes > COPY_BYTES_MAX {
+            self.is_cut = true;
+            self.pieces.clear();
+        } else if !self.is_cut {
+            self.pieces.push(piece.clone());
+        }
+    }
+}
+
+/// A request's body on its way.
+pub(super) struct RequestTap {
+    inner: BodyDataStream,
+    /// Its announced length: whoever sends it may stop asking for more once it has that many bytes.
+    length: Option<u64>,
+    copy: Copy,
+    exchange: Option<Arc<Exchange>>,
+}
+
+impl RequestTap {
+    pub(super) fn new(inner: BodyDataStream, length: Option<u64>, exchange: Arc<Exchange>) -> Self {
+        let mut tap = Self {
+            inner,
+            length,
+            copy: Copy::default(),
+            exchange: Some(exchange),
+        };
+        if length == Some(0) {
+            tap.ended();
+        }
+        tap
+    }
+
+    /// All of it came: hands it over, once.
+    fn ended(&mut self) {
+        let Some(exchange) = self.exchange.take() else {
+            return;
+        };
+        if self.copy.is_cut {
+            exchange
+                .queue
+                .losses
+                .one("a request was larger than what is kept of one");
+            return;
+        }
+        exchange.queue.send(Message::Asked(AskedMessage {
+            exchange: exchange.number,
+            api: exchange.api,
+            body: std::mem::take(&mut self.copy.pieces),
+            session: exchange.session.clone(),
+            agent: exchange.agent.clone(),
+            at: Timestamp::now(),
+        }));
+    }
+}
+
+impl Stream for RequestTap {
+    type Item = Result<Bytes, axum::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = ready!(Pin::new(&mut self.inner).poll_next(cx));
+        match &polled {
+            Some(Ok(piece)) => {
+                self.copy.take(piece);
+                if self
+                    .length
+                    .is_some_and(|length| self.copy.bytes as u64 >= length)
+                {
+                    self.ended();
+                }
+            }
+            // Broken off by the client: the API does not take it for a request either.
+            Some(Err(_)) => self.exchange = None,
+            None => self.ended(),
+        }
+        Poll::Ready(polled)
+    }
+}
+
+/// Tells how an exchange ended, also when whoever waits for its answer is gone.
+#[derive(Debug)]
+pub(super) struct Answer {
+    exchange: Option<Arc<Exchange>>,
+    status: Option<u16>,
+    is_stream: bool,
+    /// The announced length.
+    length: Option<u64>,
+    copy: Copy,
+}
+
+impl Answer {
+    /// An answer that did not begin yet.
+    pub(super) fn awaited(exchange: Arc<Exchange>) -> Self {
+        Self {
+            exchange: Some(exchange),
+            status: None,
+            is_stream: false,
+            length: None,
+            copy: Copy::default(),
+        }
+    }
+
+    /// Its head came.
+    pub(super) fn begun(&mut self, status: u16, is_stream: bool, length: Option<u64>) {
+        self.status = Some(status);
+        self.is_stream = is_stream;
+        self.length = length;
+    }
+
+    /// It ended: hands over what came of it, once.
+    pub(super) fn ended(&mut self, ending: Ending) {
+        let Some(exchange) = self.exchange.take() else {
+            return;
+        };
+        exchange.queue.send(Message::Answered(AnsweredMessage {
+            exchange: exchange.number,
+            status: self.status,
+            is_stream: self.is_stream,
+            body: std::mem::take(&mut self.copy.pieces),
+            ending: if self.copy.is_cut {
+                Ending::TooLong
+            } else {
+                ending
+            },
+            at: Timestamp::now(),
+        }));
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // A body with a length is not asked again once all of it came.
+        let is_whole = self
+            .length
+            .is_some_and(|length| self.copy.bytes as u64 >= length);
+        self.ended(if is_whole {
+            Ending::Whole
+        } else {
+            Ending::ClientLeft
+        });
+    }
+}
+
+/// An answer's body on its way.
+pub(super) struct ResponseTap<B> {
+    inner: B,
+    answer: Answer,
+}
+
+impl<B> ResponseTap<B> {
+    pub(super) fn new(inner: B, answer: Answer) -> Self {
+        Self { inner, answer }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for ResponseTap<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let polled = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        match &polled {
+            Some(Ok(frame)) => {
+                if let Some(piece) = frame.data_ref() {
+                    self.answer.copy.take(piece);
+                }
+            }
+            Some(Err(_)) => self.answer.ended(Ending::UpstreamBroke),
+            None => self.answer.ended(Ending::Whole),
+        }
+        Poll::Ready(polled)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
