@@ -22,6 +22,7 @@ mod ingest;
 mod labelled_sets;
 mod observation;
 mod operation;
+mod proxy;
 mod recorded_runs;
 mod snapshots;
 mod support;

@@ -4,7 +4,7 @@
 //! of whose calls it answers. A conversation whose beginning was rewritten, as a compaction does, is recognised by what stayed:
 //! that is *derived*, and recorded as such. What fits nothing begins a conversation of its own.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use remembrancer_schema::{ContentHash, SessionId};
 use serde::{Deserialize, Serialize};
@@ -237,8 +237,14 @@ fn best<'a, I: Iterator<Item = &'a Conversation>>(
         return Some((Some(known), MatchedBy::Calls));
     }
     let same = || scope().filter(|known| known.instructions == request.instructions);
+    let places: BTreeMap<Key, usize> = request
+        .keys
+        .iter()
+        .enumerate()
+        .map(|(at, key)| (*key, at))
+        .collect();
     let overlapping = same()
-        .map(|known| (known.overlap(request), known.used, known))
+        .map(|known| (known.overlap(request, &places), known.used, known))
         .filter(|(shared, ..)| *shared > 0)
         .max_by_key(|(shared, used, _)| (*shared, *used));
     if let Some((.., known)) = overlapping {
@@ -271,15 +277,13 @@ impl Conversation {
             .count()
     }
 
-    /// Parts of the request that stood in the last one, apart from a beginning that any run of the same task shares.
-    fn overlap(&self, request: &Appearance) -> usize {
+    /// Parts of the last request that stand in this one, apart from a beginning that any run of the same task shares. `places`
+    /// holds where each of the request's parts stands last.
+    fn overlap(&self, request: &Appearance, places: &BTreeMap<Key, usize>) -> usize {
         let pairs = self.keys.iter().zip(&request.keys);
         let common = pairs.take_while(|(ours, theirs)| ours == theirs).count();
-        let ours: BTreeSet<Key> = self.keys[common..].iter().copied().collect();
-        request.keys[common..]
-            .iter()
-            .filter(|key| ours.contains(key))
-            .count()
+        let stands = |key: &&Key| places.get(key).is_some_and(|place| *place >= common);
+        self.keys[common..].iter().filter(stands).count()
     }
 
     /// Notes that an answer came.

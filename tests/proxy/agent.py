@@ -150,7 +150,7 @@ def large(agent, stream):
         agent.input = "x" * 1000 + "é" * 10_000_000
     else:
         agent.messages[-1]["content"] = "x" * 1000 + "é" * 10_000_000
-    text, _, _ = agent.ask(stream)
+    text, _, _ = agent.ask(stream, model="plain")
     return {"text": text}
 
 

@@ -25,7 +25,7 @@ def anthropic(body):
         if isinstance(message["content"], list)
         for block in message["content"]
     )
-    wants_tools = bool(body.get("tools")) and not has_results
+    wants_tools = body["model"] == "tools" and not has_results
     base = {"id": "msg_%d" % len(observed["requests"]), "type": "message", "role": "assistant", "model": body["model"]}
     usage = {"input_tokens": 20, "output_tokens": 9, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 3}
     content = [{"type": "text", "text": "".join(PIECES)}]
@@ -57,7 +57,7 @@ def anthropic(body):
 
 def chat(body):
     has_results = any(message["role"] == "tool" for message in body["messages"])
-    wants_tools = bool(body.get("tools")) and not has_results
+    wants_tools = body["model"] == "tools" and not has_results
     base = {"id": "chatcmpl-%d" % len(observed["requests"]), "created": 1, "model": body["model"]}
     usage = {"prompt_tokens": 123, "completion_tokens": 9, "total_tokens": 132, "prompt_tokens_details": {"cached_tokens": 100}}
     calls = [{"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}} for i, n, a in CALLS]
@@ -86,7 +86,7 @@ def chat(body):
 def responses(body):
     items = body["input"] if isinstance(body["input"], list) else []
     has_results = any(item.get("type") == "function_call_output" for item in items)
-    wants_tools = bool(body.get("tools")) and not has_results
+    wants_tools = body["model"] == "tools" and not has_results
     identity = "resp_%d" % len(observed["requests"])
     output = [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
                "content": [{"type": "output_text", "text": "".join(PIECES), "annotations": []}]}]

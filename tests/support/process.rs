@@ -188,6 +188,13 @@ impl Process {
         }
     }
 
+    /// Starts a recorder on an address that it had before, and waits until it listens.
+    pub(crate) fn serve_at(address: &str, data: &Path) -> Self {
+        let mut command = Setup::in_folder(data).program("serve");
+        command.arg("--data").arg(data).args(["--listen", address]);
+        Self::spawn(command).unwrap_or_else(|ended| panic!("the recorder did not start: {ended:?}"))
+    }
+
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()

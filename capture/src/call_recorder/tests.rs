@@ -299,7 +299,8 @@ fn a_context_that_the_provider_keeps_is_put_together_from_what_passed() {
         parts,
         expected.map(|(kind, text)| (kind, Some(ContentHash::of(text.as_bytes()))))
     );
-    let (other, events) = rig.ask(&next("resp_elsewhere"));
+    let elsewhere = json!({ "previous_response_id": "resp_elsewhere", "input": "go on" });
+    let (other, events) = rig.ask(&elsewhere);
     assert_eq!(other.turn, 1);
     assert!(
         captured(&events)

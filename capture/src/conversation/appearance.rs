@@ -75,7 +75,9 @@ fn part_key(part: &Part) -> Key {
         (Some(text), _) => text_key(text),
         (None, hash) => text_key(&hash.map(|hash| hash.to_string()).unwrap_or_default()),
     };
-    text_key(&format!("{} {content}", part.kind.as_str()))
+    // Runs of the same task may read the same; their calls have ids of their own.
+    let call = part.call_id.as_deref().unwrap_or_default();
+    text_key(&format!("{} {content} {call}", part.kind.as_str()))
 }
 
 fn list_key<'a>(parts: impl Iterator<Item = &'a Part>) -> Key {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::model_api::Api;
 
 fn request(messages: &[Value]) -> Value {
     json!({ "model": "m", "system": "Never contact customers.", "messages": messages })
@@ -194,7 +195,10 @@ fn a_session_named_by_the_library_holds_conversations_told_apart_by_their_instru
     assert_eq!(sender.send(&old_style).0, "run-8");
     let mut only_user = old;
     only_user["metadata"] = json!({ "user_id": "customer 12" });
-    assert_eq!(sender.send(&only_user).0, "fresh-1", "a user is no session");
+    assert!(
+        sender.send(&only_user).0.starts_with("fresh-"),
+        "a user is no session"
+    );
 }
 
 #[test]

@@ -133,10 +133,11 @@ impl Proxy {
             appended,
         };
         let delivery = tokio::spawn(delivery.run(stops));
-        let forward = Arc::new(Forward::new(self.client, self.upstream, queue));
+        let forward = Arc::new(Forward::new(self.client, self.upstream, queue.clone()));
         let router = Router::new().fallback(forward::pass).with_state(forward);
         serve(self.listener, router, stop_requested).await?;
-        // The router, and with it the queue, is gone: the thread ends when it has taken everything.
+        // Exchanges that were given up may still hold the queue.
+        queue.stop();
         if tokio::task::spawn_blocking(move || worker.join())
             .await
             .is_err()

@@ -1,8 +1,9 @@
 //! The way from the path of requests to the thread that records: bounded, and never waited for.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -12,7 +13,9 @@ use crate::model_api::Api;
 
 /// Most messages that wait.
 const MESSAGES_MAX: usize = 4096;
-/// Most bytes that wait.
+/// How often the thread looks whether it should end.
+const LOOK: Duration = Duration::from_millis(100);
+/// Most bytes that are held: of bodies that pass, and of messages that wait.
 const BYTES_MAX: usize = 512 * 1024 * 1024;
 
 /// A request that passed.
@@ -108,6 +111,7 @@ pub(super) struct Queue {
     sender: SyncSender<Message>,
     bytes: Arc<AtomicUsize>,
     next: Arc<AtomicU64>,
+    is_stopped: Arc<AtomicBool>,
     pub(super) losses: Losses,
 }
 
@@ -116,6 +120,7 @@ pub(super) struct Queue {
 pub(super) struct Messages {
     receiver: Receiver<Message>,
     bytes: Arc<AtomicUsize>,
+    is_stopped: Arc<AtomicBool>,
 }
 
 /// A new queue.
@@ -126,9 +131,18 @@ pub(super) fn queue() -> (Queue, Messages) {
         sender,
         bytes: Arc::clone(&bytes),
         next: Arc::default(),
+        is_stopped: Arc::default(),
         losses: Losses::default(),
     };
-    (queue, Messages { receiver, bytes })
+    let is_stopped = Arc::clone(&queue.is_stopped);
+    (
+        queue,
+        Messages {
+            receiver,
+            bytes,
+            is_stopped,
+        },
+    )
 }
 
 impl Queue {
@@ -137,29 +151,54 @@ impl Queue {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Hands a message over, or counts it as lost; never waits.
+    /// Takes room for bytes that are held; `false` if there is none.
+    pub(super) fn reserve(&self, bytes: usize) -> bool {
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let has_room = before.saturating_add(bytes) <= BYTES_MAX;
+        if !has_room {
+            self.release(bytes);
+        }
+        has_room
+    }
+
+    /// Gives room back.
+    pub(super) fn release(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Hands a message over whose room was taken, or counts it as lost; never waits.
     pub(super) fn send(&self, message: Message) {
         let bytes = message.bytes();
         let is_asked = matches!(message, Message::Asked(_));
-        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let is_sent =
-            before.saturating_add(bytes) <= BYTES_MAX && self.sender.try_send(message).is_ok();
-        if !is_sent {
-            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if self.sender.try_send(message).is_err() {
+            self.release(bytes);
             self.losses.one(match is_asked {
                 true => "requests passed faster than they could be recorded",
                 false => "answers passed faster than they could be recorded",
             });
         }
     }
+
+    /// Lets the thread end when it has taken what waits, whoever still holds the queue.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Messages {
-    /// The next message, or nothing once every sender is gone and everything was taken.
+    /// The next message, or nothing once the queue is stopped or gone and everything was taken.
     pub(super) fn next(&self) -> Option<Message> {
-        let message = self.receiver.recv().ok()?;
-        self.bytes.fetch_sub(message.bytes(), Ordering::Relaxed);
-        Some(message)
+        loop {
+            let is_stopped = self.is_stopped.load(Ordering::Relaxed);
+            match self.receiver.recv_timeout(LOOK) {
+                Ok(message) => {
+                    self.bytes.fetch_sub(message.bytes(), Ordering::Relaxed);
+                    return Some(message);
+                }
+                Err(RecvTimeoutError::Timeout) if !is_stopped => {}
+                Err(_) => return None,
+            }
+        }
     }
 }
 
@@ -182,27 +221,39 @@ mod tests {
     fn what_does_not_fit_is_counted_and_nobody_waits() {
         let (queue, messages) = queue();
         for _ in 0..MESSAGES_MAX + 3 {
+            assert!(queue.reserve(1));
             queue.send(message(1));
         }
         let lost = queue.losses.take().expect("some are lost");
         assert_eq!(lost.count, 3);
         assert!(lost.first <= lost.last && queue.losses.take().is_none());
         assert!(messages.next().is_some());
+        assert!(queue.reserve(1));
         queue.send(message(1));
         assert_eq!(queue.losses.take(), None, "there is room again");
         while messages.receiver.try_recv().is_ok() {}
     }
 
     #[test]
-    fn bytes_that_wait_are_bounded_too() {
+    fn bytes_that_are_held_are_bounded_too() {
         let (queue, messages) = queue();
-        queue.bytes.store(BYTES_MAX - 10, Ordering::Relaxed);
-        queue.send(message(11));
-        assert_eq!(queue.losses.take().map(|lost| lost.count), Some(1));
+        assert!(queue.reserve(BYTES_MAX - 10));
+        assert!(!queue.reserve(11) && queue.reserve(10));
         queue.send(message(10));
-        assert_eq!(queue.losses.take(), None);
         assert!(messages.next().is_some());
+        assert!(queue.reserve(10), "what was taken makes room");
+        queue.release(10);
         assert_eq!(queue.bytes.load(Ordering::Relaxed), BYTES_MAX - 10);
+    }
+
+    #[test]
+    fn what_waits_is_taken_before_the_thread_ends() {
+        let (queue, messages) = queue();
+        assert!(queue.reserve(2));
+        queue.send(message(2));
+        queue.stop();
+        assert!(messages.next().is_some() && messages.next().is_none());
+        let (queue, messages) = super::queue();
         drop(queue);
         assert!(messages.next().is_none());
     }

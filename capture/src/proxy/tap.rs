@@ -28,22 +28,57 @@ pub(super) struct Exchange {
 }
 
 /// The pieces of a body, as many as are kept.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Copy {
+    queue: Queue,
     pieces: Vec<Bytes>,
+    /// Bytes that passed.
     bytes: usize,
+    /// Bytes whose room was taken.
+    held: usize,
     is_cut: bool,
 }
 
 impl Copy {
+    fn new(queue: &Queue) -> Self {
+        Self {
+            queue: queue.clone(),
+            pieces: Vec::new(),
+            bytes: 0,
+            held: 0,
+            is_cut: false,
+        }
+    }
+
     fn take(&mut self, piece: &Bytes) {
         self.bytes = self.bytes.saturating_add(piece.len());
-        if self.bytes > COPY_BYTES_MAX {
-            self.is_cut = true;
-            self.pieces.clear();
-        } else if !self.is_cut {
-            self.pieces.push(piece.clone());
+        if self.is_cut {
+            return;
         }
+        if self.bytes > COPY_BYTES_MAX || !self.queue.reserve(piece.len()) {
+            self.is_cut = true;
+            self.give_back();
+            return;
+        }
+        self.held += piece.len();
+        self.pieces.push(piece.clone());
+    }
+
+    /// The pieces, whose room is from now on that of the message which holds them.
+    fn hand_over(&mut self) -> Vec<Bytes> {
+        self.held = 0;
+        std::mem::take(&mut self.pieces)
+    }
+
+    fn give_back(&mut self) {
+        self.pieces.clear();
+        self.queue.release(std::mem::take(&mut self.held));
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        self.give_back();
     }
 }
 
@@ -61,7 +96,7 @@ impl RequestTap {
         let mut tap = Self {
             inner,
             length,
-            copy: Copy::default(),
+            copy: Copy::new(&exchange.queue),
             exchange: Some(exchange),
         };
         if length == Some(0) {
@@ -79,13 +114,13 @@ impl RequestTap {
             exchange
                 .queue
                 .losses
-                .one("a request was larger than what is kept of one");
+                .one("a request was larger than what is kept of one, or there was no room for it");
             return;
         }
         exchange.queue.send(Message::Asked(AskedMessage {
             exchange: exchange.number,
             api: exchange.api,
-            body: std::mem::take(&mut self.copy.pieces),
+            body: self.copy.hand_over(),
             session: exchange.session.clone(),
             agent: exchange.agent.clone(),
             at: Timestamp::now(),
@@ -131,11 +166,11 @@ impl Answer {
     /// An answer that did not begin yet.
     pub(super) fn awaited(exchange: Arc<Exchange>) -> Self {
         Self {
-            exchange: Some(exchange),
             status: None,
             is_stream: false,
             length: None,
-            copy: Copy::default(),
+            copy: Copy::new(&exchange.queue),
+            exchange: Some(exchange),
         }
     }
 
@@ -155,7 +190,7 @@ impl Answer {
             exchange: exchange.number,
             status: self.status,
             is_stream: self.is_stream,
-            body: std::mem::take(&mut self.copy.pieces),
+            body: self.copy.hand_over(),
             ending: if self.copy.is_cut {
                 Ending::TooLong
             } else {

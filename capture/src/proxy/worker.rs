@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::queue::{AnsweredMessage, AskedMessage, Losses, Lost, Message, Messages, Queue, queue};
 use super::remembered::Remembered;
 use crate::call_recorder::{Answered, Asked, CallError, CallPlace, CallRecorder};
+use crate::conversation::session_name;
 use crate::session_writer::Written;
 use crate::spool::{Record, Spool};
 
@@ -111,12 +112,16 @@ impl Worker {
                 };
                 tracing::warn!(%error, api = message.api.as_str(), "a request passed and is not recorded");
                 let at = message.at;
-                self.losses.add(Lost {
-                    count: 1,
-                    first: at,
-                    last: at,
-                    reason,
-                });
+                match &message.session {
+                    // Counting it is all that can be done; where even that fails nobody is left to tell.
+                    Some(name) => drop(self.spool.note_gap(&session_name(name, 1), 1, reason)),
+                    None => self.losses.add(Lost {
+                        count: 1,
+                        first: at,
+                        last: at,
+                        reason,
+                    }),
+                }
             }
         }
     }

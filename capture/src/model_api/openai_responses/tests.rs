@@ -3,7 +3,7 @@
 use remembrancer_schema::payload::PartKind;
 use serde_json::json;
 
-use super::super::ResultContent;
+use super::super::{ModelResponse, ResultContent};
 use super::*;
 
 fn read(body: &serde_json::Value) -> ModelRequest {
