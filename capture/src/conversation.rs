@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use remembrancer_schema::payload::Part;
 use remembrancer_schema::{ContentHash, SessionId};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,7 @@ mod tests;
 pub use appearance::Appearance;
 pub use names::session_name;
 
-use appearance::{Key, text_key};
+use appearance::{Key, part_key, text_key};
 
 /// Most conversations that are remembered; the one unused for the longest is forgotten first.
 const CONVERSATIONS_MAX: usize = 4096;
@@ -28,6 +29,8 @@ const KEYS_MAX: usize = 4_000_000;
 /// Most calls and responses that are remembered of a conversation, newest first.
 const CALLS_MAX: usize = 1024;
 const RESPONSES_MAX: usize = 64;
+/// Most parts that are remembered of an answer.
+const ANSWER_PARTS_MAX: usize = 1024;
 /// Longest id of a call, and name of a tool, that is kept as it is, in bytes.
 const CALL_ID_BYTES_MAX: usize = 256;
 
@@ -56,6 +59,8 @@ pub struct Conversation {
     instructions: Key,
     /// Whether the last request got an answer.
     is_answered: bool,
+    /// The last answer, part by part.
+    answer: Vec<Key>,
     /// Ids of the calls that its responses carried.
     calls: VecDeque<Key>,
     /// Ids of its responses.
@@ -173,6 +178,7 @@ impl Conversations {
             keys: Vec::new(),
             instructions: 0,
             is_answered: false,
+            answer: Vec::new(),
             calls: VecDeque::new(),
             responses: VecDeque::new(),
             pending: BTreeMap::new(),
@@ -195,6 +201,7 @@ impl Conversations {
         known.keys = request.keys;
         known.instructions = request.instructions;
         known.is_answered = false;
+        known.answer.clear();
         known.used = uses;
         let turn = known.turn;
         self.forget_old();
@@ -277,18 +284,20 @@ impl Conversation {
             .count()
     }
 
-    /// Parts of the last request that stand in this one, apart from a beginning that any run of the same task shares. `places`
-    /// holds where each of the request's parts stands last.
+    /// Parts of the last request and its answer that stand in this one, apart from a beginning that any run of the same task
+    /// shares. `places` holds where each of the request's parts stands last.
     fn overlap(&self, request: &Appearance, places: &BTreeMap<Key, usize>) -> usize {
         let pairs = self.keys.iter().zip(&request.keys);
         let common = pairs.take_while(|(ours, theirs)| ours == theirs).count();
         let stands = |key: &&Key| places.get(key).is_some_and(|place| *place >= common);
-        self.keys[common..].iter().filter(stands).count()
+        let ours = self.keys[common..].iter().chain(&self.answer);
+        ours.filter(stands).count()
     }
 
-    /// Notes that an answer came.
-    pub fn answered(&mut self, response: Option<&str>) {
+    /// Notes that an answer came, and what it said.
+    pub fn answered(&mut self, response: Option<&str>, parts: &[Part]) {
         self.is_answered = true;
+        self.answer = parts.iter().take(ANSWER_PARTS_MAX).map(part_key).collect();
         if let Some(id) = response {
             push_bounded(&mut self.responses, id.to_owned(), RESPONSES_MAX);
         }

@@ -20,7 +20,7 @@ pub enum Ending {
     ClientLeft,
     /// The connection to the provider broke before the answer's end.
     UpstreamBroke,
-    /// There was no connection to the provider.
+    /// The connection to the provider broke before an answer began.
     Unreachable,
     /// The answer was longer than what is read of one.
     TooLong,
@@ -112,7 +112,7 @@ pub(super) fn write(
     }
     let broken = (!is_whole).then_some(answered.ending);
     write_response(run, place, &response, broken, answered.time, writer)?;
-    known.answered(response.id.as_deref());
+    known.answered(response.id.as_deref(), &response.parts);
     for (number, call) in response.calls.iter().enumerate() {
         let call_id = known.called(
             &call.call_id,

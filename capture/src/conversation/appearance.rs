@@ -70,7 +70,7 @@ pub(super) fn text_key(text: &str) -> Key {
     Key::from_le_bytes(first)
 }
 
-fn part_key(part: &Part) -> Key {
+pub(super) fn part_key(part: &Part) -> Key {
     let content = match (&part.text, part.hash) {
         (Some(text), _) => text_key(text),
         (None, hash) => text_key(&hash.map(|hash| hash.to_string()).unwrap_or_default()),

@@ -62,7 +62,7 @@ impl Sender {
     fn answer(&mut self, session: &str, response: &str, calls: &[&str]) {
         let session = session.parse().expect("an id");
         let known = self.known.get_mut(&session).expect("a conversation");
-        known.answered(Some(response));
+        known.answered(Some(response), &[]);
         for call in calls {
             known.called(call, "read", "x");
         }
@@ -163,6 +163,45 @@ fn after_a_compaction_what_stayed_leads_back_and_that_is_derived() {
         other.send(&elsewhere).1,
         None,
         "an overlap counts under the same instructions alone"
+    );
+}
+
+#[test]
+fn a_request_that_holds_the_last_answer_belongs_to_it() {
+    use remembrancer_schema::payload::PartKind;
+    let mut sender = Sender::default();
+    let api = Api::OpenAiResponses;
+    sender.send_as(
+        api,
+        &json!({ "instructions": "rules", "input": "go" }),
+        None,
+    );
+    let known = sender
+        .known
+        .get_mut(&"fresh-1".parse().expect("an id"))
+        .expect("known");
+    let item = Part {
+        encrypted: true,
+        ..Part::by_hash(PartKind::Summary, ContentHash::of(b"opaque"))
+    };
+    known.answered(Some("r1"), &[item]);
+    let input = json!([{ "type": "compaction", "encrypted_content": "opaque" }, { "role": "user", "content": "on" }]);
+    let next = sender.send_as(
+        api,
+        &json!({ "instructions": "rules", "input": input }),
+        None,
+    );
+    assert_eq!(next, ("fresh-1".to_owned(), Some(MatchedBy::Overlap), 2));
+    let other = json!([{ "type": "compaction", "encrypted_content": "of another one" }]);
+    assert_eq!(
+        sender
+            .send_as(
+                api,
+                &json!({ "instructions": "rules", "input": other }),
+                None
+            )
+            .1,
+        None
     );
 }
 

@@ -3,12 +3,14 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::BodyDataStream;
 use bytes::Bytes;
 use futures_util::Stream;
 use http_body::{Body, Frame, SizeHint};
 use jiff::Timestamp;
+use tokio::time::{Sleep, sleep};
 
 use super::queue::{AnsweredMessage, AskedMessage, Message, Queue};
 use crate::call_recorder::Ending;
@@ -215,19 +217,32 @@ impl Drop for Answer {
     }
 }
 
+/// How long a break is held back, so that what came before it reaches the client: a connection that is broken off sends nothing
+/// more.
+const BREAK_PAUSE: Duration = Duration::from_millis(50);
+
 /// An answer's body on its way.
-pub(super) struct ResponseTap<B> {
+pub(super) struct ResponseTap<B: Body> {
     inner: B,
     answer: Answer,
+    broken: Option<(B::Error, Pin<Box<Sleep>>)>,
 }
 
-impl<B> ResponseTap<B> {
+impl<B: Body> ResponseTap<B> {
     pub(super) fn new(inner: B, answer: Answer) -> Self {
-        Self { inner, answer }
+        Self {
+            inner,
+            answer,
+            broken: None,
+        }
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for ResponseTap<B> {
+impl<B> Body for ResponseTap<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Unpin,
+{
     type Data = Bytes;
     type Error = B::Error;
 
@@ -235,21 +250,33 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ResponseTap<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let polled = ready!(Pin::new(&mut self.inner).poll_frame(cx));
-        match &polled {
-            Some(Ok(frame)) => {
-                if let Some(piece) = frame.data_ref() {
-                    self.answer.copy.take(piece);
+        let this = &mut *self;
+        if this.broken.is_none() {
+            match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Some(piece) = frame.data_ref() {
+                        this.answer.copy.take(piece);
+                    }
+                    return Poll::Ready(Some(Ok(frame)));
+                }
+                None => {
+                    this.answer.ended(Ending::Whole);
+                    return Poll::Ready(None);
+                }
+                Some(Err(error)) => {
+                    this.answer.ended(Ending::UpstreamBroke);
+                    this.broken = Some((error, Box::pin(sleep(BREAK_PAUSE))));
                 }
             }
-            Some(Err(_)) => self.answer.ended(Ending::UpstreamBroke),
-            None => self.answer.ended(Ending::Whole),
         }
-        Poll::Ready(polled)
+        if let Some((_, pause)) = &mut this.broken {
+            ready!(pause.as_mut().poll(cx));
+        }
+        Poll::Ready(this.broken.take().map(|(error, _)| Err(error)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.broken.is_none() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use remembrancer_schema::payload::{PartKind, Usage};
+use remembrancer_schema::payload::{Part, PartKind, Usage};
 use serde::Deserialize;
 
 use super::super::block::{self, piece};
-use super::super::{ModelCall, ModelResponse, ReadError, sse};
+use super::super::{ModelCall, ModelResponse, ReadError, call_part, sse};
 use super::{Message, ToolCall, calls, content_parts};
 
 /// Most calls of an answer that are put together from a stream.
@@ -104,7 +104,15 @@ pub fn response(body: &[u8]) -> Result<ModelResponse, ReadError> {
             .extend(calls(message.tool_calls, message.function_call));
         response.stop_reason = response.stop_reason.or(choice.finish_reason);
     }
-    Ok(response)
+    Ok(with_parts(response))
+}
+
+/// The answer with what it says as parts, as the next request has them.
+fn with_parts(mut response: ModelResponse) -> ModelResponse {
+    let texts = response.text.iter();
+    let texts = texts.map(|text| Part::inline(PartKind::Assistant, text.as_str()));
+    response.parts = texts.chain(response.calls.iter().map(call_part)).collect();
+    response
 }
 
 /// A choice as it grows.
@@ -152,7 +160,7 @@ pub fn stream(body: &[u8]) -> Result<ModelResponse, ReadError> {
         response.calls.extend(choice.calls.into_values());
         response.stop_reason = response.stop_reason.or(choice.finish_reason);
     }
-    Ok(response)
+    Ok(with_parts(response))
 }
 
 impl Growing {
