@@ -4,6 +4,7 @@ mod command;
 mod config;
 mod demo;
 mod failure;
+mod hook;
 mod service;
 mod terminal;
 
@@ -26,9 +27,16 @@ struct Arguments {
     command: Command,
 }
 
+fn main() -> ExitCode {
+    // An agent waits for its hooks: none waits for the command line to be parsed and a runtime to be made.
+    if let Some(exit) = hook::run_if_asked() {
+        return exit;
+    }
+    command(Arguments::parse())
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+async fn command(arguments: Arguments) -> ExitCode {
     let outcome = arguments.command.run(&arguments.globals).await;
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -18,6 +18,7 @@ mod configuration;
 mod demo;
 mod export;
 mod faults;
+mod hooks;
 mod ingest;
 mod labelled_sets;
 mod observation;

@@ -10,6 +10,7 @@ mod doctor;
 mod export;
 mod findings;
 mod gc;
+mod hook;
 mod import;
 mod migrate;
 mod mutations;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Proxy(proxy::ProxyArgs),
     /// Take in runs that other programs recorded
     Import(import::ImportArgs),
+    /// Record what coding agents tell their hooks
+    Hook(hook::HookArgs),
     /// List the sessions of a ledger
     Sessions(sessions::SessionsArgs),
     /// Whether each constraint was in context when each action was sent
@@ -86,6 +89,7 @@ impl Command {
             Self::Demo(args) => demo::run(args).await,
             Self::Proxy(args) => proxy::run(args).await,
             Self::Import(args) => import::run(args).await,
+            Self::Hook(args) => hook::run(args).await,
             Self::Sessions(args) => sessions::run(args).await,
             Self::Presence(args) => presence::run(args).await,
             Self::Mutations(args) => mutations::run(args).await,

@@ -1,0 +1,60 @@
+//! `remembrancer hook claude`: what a coding agent runs at each of its events.
+//!
+//! An agent waits for its hooks, takes what they print for instructions, and stops at an exit code. So this reads the payload,
+//! spools it, sends what fits into a few milliseconds, prints nothing, and exits with 0 whatever happens. It is dispatched before
+//! the command line is parsed and before there is a runtime: both cost more than all the rest.
+
+mod backlog;
+mod files;
+pub(crate) mod install;
+mod place;
+mod receive;
+mod sending;
+mod standing_file;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use remembrancer_capture::hook::Program;
+
+pub(crate) use backlog::Backlog;
+pub(crate) use place::{Place, RecorderAddress, keep_address};
+pub(crate) use sending::send;
+pub(crate) use standing_file::{LastSend, last_send};
+
+/// After so long since the start nothing is waited for any more: agents give hooks some seconds, and a user waits for all of it.
+const WHOLE_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Handles a hook where the arguments of the process ask for nothing else.
+pub(crate) fn run_if_asked() -> Option<ExitCode> {
+    let started = Instant::now();
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != *"hook" {
+        return None;
+    }
+    let word = arguments.next()?;
+    let program = Program::ALL.into_iter().find(|program| word == *program.word())?;
+    if arguments.next().is_some() {
+        return None;
+    }
+    Some(run(program, started))
+}
+
+/// Handles a hook: the payload is on standard input. Always succeeds.
+pub(crate) fn run(program: Program, started: Instant) -> ExitCode {
+    // Whatever is printed would be read by the agent or shown to its user.
+    std::panic::set_hook(Box::new(|_| {}));
+    let watch = std::thread::Builder::new().spawn(move || {
+        std::thread::sleep(WHOLE_TIME_MAX.saturating_sub(started.elapsed()));
+        std::process::exit(0);
+    });
+    drop(watch);
+    let variable = |name: &str| -> Option<OsString> { std::env::var_os(name) };
+    let outcome = std::panic::catch_unwind(|| receive::receive(program, started, variable));
+    // A failure was counted where that was possible, and nobody else may be told.
+    drop(outcome);
+    ExitCode::SUCCESS
+}
