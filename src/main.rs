@@ -5,6 +5,8 @@ mod config;
 mod demo;
 mod failure;
 mod hook;
+#[cfg_attr(not(test), expect(dead_code, reason = "no form is mounted yet"))]
+mod intake;
 mod service;
 mod terminal;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use remembrancer_schema::hash::sha256;
 use remembrancer_schema::limits::EVENT_BLOBS_MAX;
-use remembrancer_schema::payload::{ContextCaptured, EventType, Part};
+use remembrancer_schema::payload::{ContextCaptured, EventType, Part, Payload};
 use remembrancer_schema::{AgentName, ContentHash, Event, EventError, EventId, IdError, SessionId};
 use serde::Serialize;
 
@@ -14,6 +14,8 @@ const INLINE_PART_BYTES_MAX: usize = 16 * 1024;
 const INLINE_EVENT_BYTES_MAX: usize = 96 * 1024;
 /// A list of parts that is longer than this as JSON, in bytes, is sent as a blob of its own.
 const INLINE_LIST_BYTES_MAX: usize = 160 * 1024;
+/// Bytes that an id takes in memory, about.
+const ID_BYTES_HELD: usize = 120;
 /// Type of the events that introduce the blobs which do not fit into the event that needs them.
 const BLOBS_INTRODUCED: &str = "custom.blobs_introduced";
 
@@ -86,6 +88,8 @@ pub struct SessionWriter {
     sent: BTreeSet<ContentHash>,
     /// The last context, every part by its hash.
     previous: Option<(u32, Vec<Part>)>,
+    /// The highest number of a turn.
+    last_turn: u32,
     written: Written,
 }
 
@@ -98,6 +102,7 @@ impl SessionWriter {
             ids: BTreeSet::new(),
             sent: BTreeSet::new(),
             previous: None,
+            last_turn: 0,
             written: Written::default(),
         }
     }
@@ -105,6 +110,48 @@ impl SessionWriter {
     /// The session.
     pub fn session(&self) -> &SessionId {
         &self.session
+    }
+
+    /// The highest number of a turn so far; 0 before the first.
+    pub fn last_turn(&self) -> u32 {
+        self.last_turn
+    }
+
+    /// The last context, every part by its hash.
+    pub fn last_context(&self) -> Option<&[Part]> {
+        self.previous.as_ref().map(|(_, parts)| parts.as_slice())
+    }
+
+    /// Whether the session has an event of this name: a resend is told by that.
+    pub fn has(&self, id: &str) -> bool {
+        id_of(id).is_ok_and(|id| self.ids.contains(&id))
+    }
+
+    /// Whether the session has an event whose id begins like this.
+    pub fn has_any(&self, beginning: &str) -> bool {
+        let Ok(from) = beginning.parse::<EventId>() else {
+            return false;
+        };
+        let first = self.ids.range(from..).next();
+        first.is_some_and(|id| id.as_str().starts_with(beginning))
+    }
+
+    /// Number of the session's events.
+    pub fn events(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Sets the agent that the events from here on speak for.
+    pub fn speak_for(&mut self, agent: Option<AgentName>) {
+        self.agent = agent;
+    }
+
+    /// Bytes of memory that it holds, roughly.
+    pub fn bytes(&self) -> usize {
+        let parts = self.previous.as_ref().map_or(0, |(_, parts)| parts.len());
+        self.ids.len() * ID_BYTES_HELD
+            + self.sent.len() * 2 * size_of::<ContentHash>()
+            + parts * 2 * size_of::<Part>()
     }
 
     /// What was written since this was called last.
@@ -164,10 +211,11 @@ impl SessionWriter {
             id: id.to_string(),
             error,
         })?;
-        Event::parse(&bytes).map_err(|error| WriteError::Event {
+        let event = Event::parse(&bytes).map_err(|error| WriteError::Event {
             id: id.to_string(),
             error,
         })?;
+        self.last_turn = self.last_turn.max(turn_of(&event.payload));
         self.written.events.push(NewEvent { id, bytes });
         Ok(())
     }
@@ -264,18 +312,34 @@ impl SessionWriter {
 
     /// The name as an id where its characters allow, else with a hash in its place; told apart from an earlier one by a number.
     fn event_id(&mut self, name: &str) -> Result<EventId, IdError> {
-        let base = if name.len() <= 120 && name.parse::<EventId>().is_ok() {
-            name.to_owned()
-        } else {
-            format!("event-{}", &hex::encode(sha256(name.as_bytes()))[..24])
-        };
-        let mut id: EventId = base.parse()?;
+        let base = id_of(name)?;
+        let mut id = base.clone();
         let mut number = 2u32;
         while !self.ids.insert(id.clone()) {
             id = format!("{base}.{number}").parse()?;
             number += 1;
         }
         Ok(id)
+    }
+}
+
+/// A name as an id where its characters allow, else with a hash in its place.
+fn id_of(name: &str) -> Result<EventId, IdError> {
+    if name.len() <= 120
+        && let Ok(id) = name.parse()
+    {
+        return Ok(id);
+    }
+    format!("event-{}", &hex::encode(sha256(name.as_bytes()))[..24]).parse()
+}
+
+/// The number of the turn that an event tells of; 0 for none.
+fn turn_of(payload: &Payload) -> u32 {
+    match payload {
+        Payload::ContextCaptured(captured) => captured.turn,
+        Payload::ModelResponded(responded) => responded.turn,
+        Payload::ToolCalled(called) => called.turn,
+        _ => 0,
     }
 }
 
@@ -290,6 +354,8 @@ fn by_hash(part: &Part) -> Part {
         None => part.clone(),
     }
 }
+
+mod resuming;
 
 #[cfg(test)]
 mod tests;

@@ -41,7 +41,10 @@ pub use error::LedgerError;
 pub use garbage::{
     GRACE, GarbageItem, GarbageOptions, GarbagePlace, GarbageReport, collect_garbage,
 };
-pub use http::{ApiState, BundleMaker, MetricsAccess, Problem, Slug, observed, openapi, router};
+pub use http::{
+    ApiState, BundleMaker, Intake, IntakeAnswer, IntakeDescription, IntakeRequest, MetricsAccess,
+    Problem, Slug, observed, router,
+};
 pub use incoming::{Outcome, OwnedEvent, Rejection};
 pub use ledger::{Ledger, LedgerOptions, load_key};
 pub use limits::{LimitError, LimitKey, Limits};

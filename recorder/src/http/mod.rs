@@ -3,7 +3,9 @@
 mod access;
 mod blobs;
 mod body;
+mod description;
 mod events;
+mod intake;
 mod keys;
 mod observe;
 mod path;
@@ -20,9 +22,8 @@ use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, post, put};
 use axum::{Json, Router};
-use utoipa::OpenApi as _;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
+pub use intake::{Intake, IntakeAnswer, IntakeDescription, IntakeRequest};
 pub use observe::{MetricsAccess, observed};
 pub use problem::{Problem, Slug};
 pub use state::{ApiState, BundleMaker};
@@ -60,62 +61,17 @@ pub fn router(state: ApiState) -> Router {
         .route(
             "/v1/events",
             post(events::post).fallback(events::other_method),
-        );
+        )
+        .merge(intake::routes(&state));
     Router::new()
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
-        .route("/openapi.json", get(description))
+        .route("/openapi.json", get(description::serve))
         .merge(observe::metrics_route(&state))
         .layer(middleware::map_response(secured))
         .merge(v1)
         .with_state(state)
 }
-
-/// The description of the API that `/openapi.json` serves (version 3.1 of that format).
-pub fn openapi() -> utoipa::openapi::OpenApi {
-    let mut api = Api::openapi();
-    let scheme = HttpBuilder::new()
-        .scheme(HttpAuthScheme::Bearer)
-        .description(Some("A key that `remembrancer tokens create` made"))
-        .build();
-    api.components
-        .get_or_insert_default()
-        .add_security_scheme("key", SecurityScheme::Http(scheme));
-    api
-}
-
-#[derive(utoipa::OpenApi)]
-#[openapi(
-    info(
-        title = "Remembrancer",
-        description = "Records what AI agents declared, saw and did, and audits it"
-    ),
-    paths(
-        events::post,
-        blobs::put,
-        blobs::get,
-        blobs::missing,
-        sessions::list,
-        sessions::one,
-        sessions::entries,
-        sessions::presence,
-        sessions::mutations,
-        sessions::findings,
-        sessions::bundle,
-        sessions::entry,
-        proofs::checkpoint,
-        proofs::inclusion,
-        proofs::consistency,
-        keys::list,
-        keys::create,
-        keys::revoke,
-        limits,
-        healthy,
-        ready,
-        observe::metrics
-    )
-)]
-struct Api;
 
 #[utoipa::path(
     get, path = "/v1/limits", tag = "record",
@@ -158,10 +114,6 @@ async fn ready(State(state): State<ApiState>) -> Result<String, Problem> {
         }
     }
     Ok(answer)
-}
-
-async fn description() -> Json<utoipa::openapi::OpenApi> {
-    Json(openapi())
 }
 
 async fn not_found() -> Problem {

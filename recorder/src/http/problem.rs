@@ -109,6 +109,10 @@ pub struct Problem {
     pub(crate) retry_after: Option<u64>,
 }
 
+/// Seconds to wait where a client can try again soon, and where somebody has to do something first.
+const SOON_SECONDS: u64 = 1;
+const LATER_SECONDS: u64 = 10;
+
 impl Problem {
     /// A problem of a kind.
     pub fn new(kind: Slug, detail: impl Into<String>) -> Self {
@@ -119,6 +123,15 @@ impl Problem {
             detail: detail.into(),
             retry_after: None,
         }
+    }
+
+    /// Seconds after which to try again; `None` where that does not help.
+    pub fn seconds_to_wait(&self) -> Option<u64> {
+        self.retry_after.or(match self.kind {
+            Slug::Busy | Slug::RateLimited | Slug::TooManyConnections => Some(SOON_SECONDS),
+            Slug::Unavailable => Some(LATER_SECONDS),
+            _ => None,
+        })
     }
 
     /// Too many requests with a key.
@@ -155,25 +168,18 @@ impl IntoResponse for Problem {
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        match self.kind {
-            Slug::Unauthorized => {
-                headers.insert(
-                    header::WWW_AUTHENTICATE,
-                    HeaderValue::from_static("Bearer realm=\"remembrancer\""),
-                );
-            }
-            Slug::Busy | Slug::RateLimited | Slug::TooManyConnections => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-            }
-            Slug::Unavailable => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
-            }
-            _ => {}
+        if self.kind == Slug::Unauthorized {
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"remembrancer\""),
+            );
         }
-        if let Some(seconds) = self.retry_after {
+        if let Some(seconds) = self.seconds_to_wait() {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
         response.extensions_mut().insert(self.kind);
+        // For routes whose clients expect another form of it.
+        response.extensions_mut().insert(self);
         response
     }
 }

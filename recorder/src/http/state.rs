@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 
+use super::intake::{Intake, Mounted};
 use super::observe::MetricsAccess;
 use super::rates::Rates;
 use crate::limits::Limits;
@@ -42,6 +43,7 @@ pub struct Shared {
     pub(crate) limits: Arc<Limits>,
     pub(crate) uploads: Arc<Semaphore>,
     pub(crate) bundles: Option<BundleMaker>,
+    pub(crate) intakes: Vec<Mounted>,
     pub(crate) metrics: Metrics,
     pub(crate) metrics_access: MetricsAccess,
     pub(crate) rates: Arc<Rates>,
@@ -70,6 +72,7 @@ impl ApiState {
             limits: Arc::default(),
             uploads: Arc::new(Semaphore::new(0)),
             bundles: None,
+            intakes: Vec::new(),
             metrics: Metrics::default(),
             metrics_access: MetricsAccess::Key,
             rates: Arc::new(Rates::new(0, 0)),
@@ -86,6 +89,13 @@ impl ApiState {
             limits.key_requests_burst_max,
         ));
         shared.limits = Arc::new(limits);
+        self
+    }
+
+    /// The same with a route that takes in what other programs send: `POST` at `path`, which must be none of the API's own.
+    pub fn with_intake(mut self, path: &'static str, intake: Arc<dyn Intake>) -> Self {
+        let shared = Arc::make_mut(&mut self.0);
+        shared.intakes.push(Mounted { path, intake });
         self
     }
 

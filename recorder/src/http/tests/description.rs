@@ -5,10 +5,7 @@ use super::*;
 #[tokio::test]
 async fn the_description_lists_every_route_and_limits_are_printed() {
     let api = TestApi::new().await;
-    let request = HttpRequest::get("/openapi.json")
-        .body(Body::empty())
-        .expect("valid");
-    let description = api.send(request).await.json();
+    let description = api.description().await;
     assert!(
         description["openapi"]
             .as_str()
@@ -22,9 +19,14 @@ async fn the_description_lists_every_route_and_limits_are_printed() {
         "/v1/sessions/{session}/presence",
         "/v1/proofs/inclusion",
         "/readyz",
+        intake::ECHO,
     ] {
         assert!(description["paths"][path].is_object(), "{path}");
     }
+    let echo = &description["paths"][intake::ECHO]["post"];
+    assert!(echo["requestBody"]["content"]["application/x-echo"].is_object());
+    assert_eq!(echo["responses"]["200"]["description"], "What was given");
+    assert!(echo["security"][0]["key"].is_array(), "{echo}");
     let limits = api.get("/v1/limits").await.json();
     assert_eq!(limits["event_bytes_max"], 256 * 1024);
 }

@@ -5,9 +5,12 @@ mod bodies;
 mod connections;
 mod description;
 mod events;
+mod intake;
 mod reading;
 mod roles;
 mod workspaces;
+
+use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request as HttpRequest};
@@ -75,7 +78,9 @@ impl TestApi {
         // The tests count entries: the making of these two keys is none of them.
         tamper(&test, "DELETE FROM admin_acts").await;
         let test = test.reopen().await;
-        let state = ApiState::without_bundles(test.ledger.clone()).with_limits(limits);
+        let state = ApiState::without_bundles(test.ledger.clone())
+            .with_limits(limits)
+            .with_intake(intake::ECHO, Arc::new(intake::Echo));
         Self {
             router: router(state),
             test,
@@ -130,6 +135,13 @@ impl TestApi {
             .body(Body::from(bytes))
             .expect("valid");
         self.send(request).await
+    }
+
+    async fn description(&self) -> Value {
+        let request = HttpRequest::get("/openapi.json")
+            .body(Body::empty())
+            .expect("valid");
+        self.send(request).await.json()
     }
 
     async fn size(&self) -> u64 {

@@ -1,0 +1,4 @@
+//! What takes in the requests of other programs: each form has its own intake, and all of them share what is kept of sessions
+//! between two requests.
+
+pub(crate) mod sessions;
