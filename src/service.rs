@@ -10,7 +10,7 @@ use axum::extract::Request;
 use axum::http::Uri;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use remembrancer_listener::{ConnectionLimits, Listener, Observer};
+use remembrancer_capture::hook::Program;
 use remembrancer_recorder::{
     ApiState, Ledger, LedgerError, LedgerOptions, Limits, Metrics, Problem, Reader, SessionSummary,
     Slug, Workspaces,
@@ -22,6 +22,8 @@ use tokio::sync::watch;
 use crate::command::bundle::bundle_bytes;
 use crate::config::Settings;
 use crate::failure::Failure;
+use crate::intake::HookIntake;
+use listener::Listener;
 
 /// A service that listens but does not answer yet.
 pub(crate) struct Service {
@@ -53,7 +55,8 @@ impl Service {
         let viewer = ViewerState::new(workspaces.clone());
         let api = ApiState::new(workspaces.clone(), bundle_maker())
             .with_limits(settings.limits.clone())
-            .with_metrics(metrics.clone(), settings.metrics);
+            .with_metrics(metrics.clone(), settings.metrics)
+            .with_intake("/hooks/claude", Arc::new(HookIntake::new(Program::Claude)));
         let api = remembrancer_recorder::router(api);
         Ok(Self {
             workspaces,

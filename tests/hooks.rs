@@ -258,18 +258,18 @@ fn an_agent_sees_nothing_whatever_is_wrong() {
         }
     }
     // A folder that nothing can be made in, a recorder that makes no sense, no home at all.
-    let without = |change: &dyn Fn(&mut Command)| {
+    let without = |change: fn(&mut Command) -> &mut Command| {
         let mut command = user.command(&["hook", "claude"]);
         change(&mut command);
         let mut child = command.spawn().unwrap();
         drop(child.stdin.take().unwrap().write_all(b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\"}"));
         silent(&child.wait_with_output().unwrap());
     };
-    without(&|command| drop(command.env("REMEMBRANCER_SPOOL", "/proc/nowhere")));
-    without(&|command| drop(command.env("REMEMBRANCER_URL", "http://\u{7}::::/")));
-    without(&|command| drop(command.env("REMEMBRANCER_KEY", "a\nb")));
-    without(&|command| drop(command.env_remove("HOME")));
-    without(&|command| drop(command.stdin(Stdio::piped()).args(["--log", "debug"])));
+    without(|command| command.env("REMEMBRANCER_SPOOL", "/proc/nowhere"));
+    without(|command| command.env("REMEMBRANCER_URL", "http://\u{7}::::/"));
+    without(|command| command.env("REMEMBRANCER_KEY", "a\nb"));
+    without(|command| command.env_remove("HOME"));
+    without(|command| command.stdin(Stdio::piped()).args(["--log", "debug"]));
 }
 
 #[test]
@@ -362,8 +362,8 @@ fn installing_keeps_what_is_there_and_twice_is_once() {
     assert_eq!(after["hooks"]["Stop"][0]["hooks"][0]["command"], "say done");
     let command = after["hooks"]["Stop"][1]["hooks"][0]["command"].as_str().unwrap();
     // As the agent runs it.
-    let mut child = user.command(&[]);
-    let mut child = Command::new("sh").args(["-c", command]).envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))))
+    let as_user = user.command(&[]);
+    let mut child = Command::new("sh").args(["-c", command]).envs(as_user.get_envs().filter_map(|(name, value)| Some((name, value?))))
         .stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\"}").unwrap();
     silent(&child.wait_with_output().unwrap());
@@ -432,7 +432,10 @@ fn a_recorder_that_never_answers_does_not_hold_a_hook_up() {
     let user = User::new(&format!("http://{}", listener.local_addr().unwrap()), "rmb_write_default_0_0");
     let started = Instant::now();
     user.hook("UserPromptSubmit", json!({"prompt": "Tidy."}));
+    // Far from the seconds that whatever waits for an answer would wait; benches/hooks.py measures.
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
-    assert!(user.status()["last_send"]["error"].as_str().unwrap().contains("in time"));
+    let status = user.status();
+    assert!(status["last_send"]["error"].as_str().unwrap().contains("in time"), "{status}");
+    assert_eq!(status["backlog"]["records"], 2);
     assert!(Path::new(user.status()["spool"].as_str().unwrap()).exists());
 }

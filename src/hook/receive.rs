@@ -18,6 +18,8 @@ use super::{files, sending};
 const PAYLOAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Time after the start until which a hook still sends. What is not sent by then, the next one sends.
 const SEND_UNTIL: Duration = Duration::from_millis(10);
+/// Time for sending that a hook takes in any case: where even the start of a process is slow, something must get through.
+const SEND_TIME_MIN: Duration = Duration::from_millis(3);
 /// Most bytes of the count of losses beside the spool.
 const LOSSES_BYTES_MAX: u64 = 64 * 1024;
 
@@ -54,7 +56,8 @@ pub(super) fn receive(
             0
         }
     };
-    sending::send_until(&place, &spool, appended, started + SEND_UNTIL);
+    let until = (started + SEND_UNTIL).max(Instant::now() + SEND_TIME_MIN);
+    sending::send_until(&place, &spool, appended, until);
 }
 
 /// A payload that could not be kept.
