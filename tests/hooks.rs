@@ -102,7 +102,11 @@ impl User {
 /// What an agent must see of a hook: nothing.
 fn silent(output: &Output) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let seen = (output.status.code(), text(&output.stdout), text(&output.stderr));
+    let seen = (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    );
     assert_eq!(seen, (Some(0), String::new(), String::new()));
 }
 
@@ -112,7 +116,10 @@ fn session(user: &User) {
     let transcript = user.path(".claude/projects/-shop/s1.jsonl");
     std::fs::write(transcript, "{\"type\":\"user\"}\n".repeat(2_000)).unwrap();
     let rules = |reason: &str| json!({"file_path": user.path("CLAUDE.md"), "memory_type": "Project", "load_reason": reason});
-    user.hook("SessionStart", json!({"source": "startup", "model": "claude-x"}));
+    user.hook(
+        "SessionStart",
+        json!({"source": "startup", "model": "claude-x"}),
+    );
     user.hook("InstructionsLoaded", rules("session_start"));
     user.hook("UserPromptSubmit", json!({"prompt": "Tidy the shelves."}));
     for id in ["a", "b"] {
@@ -125,10 +132,16 @@ fn session(user: &User) {
     }
     let calls = ["a", "b"].map(|id| json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": id}, "tool_response": id}));
     user.hook("PostToolBatch", json!({"tool_calls": calls}));
-    user.hook("PreCompact", json!({"trigger": "auto", "custom_instructions": null}));
+    user.hook(
+        "PreCompact",
+        json!({"trigger": "auto", "custom_instructions": null}),
+    );
     user.hook("InstructionsLoaded", rules("compact"));
     user.hook("SessionStart", json!({"source": "compact"}));
-    user.hook("PostCompact", json!({"trigger": "auto", "compact_summary": "The shelves are tidy."}));
+    user.hook(
+        "PostCompact",
+        json!({"trigger": "auto", "compact_summary": "The shelves are tidy."}),
+    );
     user.hook("PreToolUse", call("c"));
     user.hook("Stop", json!({"last_assistant_message": "Done."}));
     user.hook("SessionEnd", json!({"reason": "other"}));
@@ -146,9 +159,14 @@ fn recorded(server: &Server, session: &str) -> Vec<(String, Value)> {
     items
         .map(|item| {
             let entry = &item["entry"];
-            let kind = entry["type"].as_str().or(item["type"].as_str()).unwrap_or_else(|| panic!("{item}"));
+            let kind = entry["type"]
+                .as_str()
+                .or(item["type"].as_str())
+                .unwrap_or_else(|| panic!("{item}"));
             let data = &item["data"];
-            let data = data.as_str().map_or_else(|| data.clone(), |text| serde_json::from_str(text).unwrap());
+            let data = data
+                .as_str()
+                .map_or_else(|| data.clone(), |text| serde_json::from_str(text).unwrap());
             (kind.to_owned(), data)
         })
         .collect()
@@ -164,20 +182,46 @@ const SESSION: &str = "claude-code-hooks:s1";
 /// What a session must have left in the recorder, however it got there.
 fn check_session(server: &Server) {
     let all = recorded(server, SESSION);
-    let turns: Vec<_> = of(&all, "tool.called").iter().map(|call| (call["call_id"].clone(), call["turn"].clone())).collect();
-    assert_eq!(turns, [(json!("a"), json!(1)), (json!("b"), json!(1)), (json!("c"), json!(2))]);
+    let turns: Vec<_> = of(&all, "tool.called")
+        .iter()
+        .map(|call| (call["call_id"].clone(), call["turn"].clone()))
+        .collect();
+    assert_eq!(
+        turns,
+        [
+            (json!("a"), json!(1)),
+            (json!("b"), json!(1)),
+            (json!("c"), json!(2))
+        ]
+    );
     assert_eq!(of(&all, "tool.returned").len(), 2);
     let mutated = of(&all, "context.mutated");
     assert_eq!(mutated.len(), 1);
-    assert_eq!((&mutated[0]["kind"], &mutated[0]["turn"]), (&json!("compaction"), &json!(2)));
+    assert_eq!(
+        (&mutated[0]["kind"], &mutated[0]["turn"]),
+        (&json!("compaction"), &json!(2))
+    );
     assert_eq!(mutated[0]["summary"]["text"], "The shelves are tidy.");
-    let hash = of(&all, "artifact.changed")[0]["hash"].as_str().unwrap().to_owned();
+    let hash = of(&all, "artifact.changed")[0]["hash"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let path = format!("/v1/blobs/{hash}");
-    let copy = server.send("GET", &path, Some(&server.key("read")), "application/json", b"");
+    let copy = server.send(
+        "GET",
+        &path,
+        Some(&server.key("read")),
+        "application/json",
+        b"",
+    );
     assert_eq!(copy.body, "{\"type\":\"user\"}\n".repeat(2_000));
     let contexts = of(&all, "context.captured");
     assert_eq!(contexts.len(), 2);
-    assert!(contexts.iter().all(|one| one["witness"] == "hook" && one["incomplete"].is_string()));
+    assert!(
+        contexts
+            .iter()
+            .all(|one| one["witness"] == "hook" && one["incomplete"].is_string())
+    );
     assert_eq!(contexts[0]["parts"][0]["text"], "Never delete a ledger.\n");
     assert_eq!(of(&all, "model.responded")[0]["text"][0], "Done.");
     assert_eq!(of(&all, "session.ended").len(), 1);
@@ -192,7 +236,13 @@ fn a_session_is_recorded_while_the_recorder_is_there() {
     user.send();
     check_session(&server);
     let status = user.status();
-    assert_eq!((&status["backlog"]["records"], &status["last_send"]["refused"]), (&json!(0), &json!(0)));
+    assert_eq!(
+        (
+            &status["backlog"]["records"],
+            &status["last_send"]["refused"]
+        ),
+        (&json!(0), &json!(0))
+    );
 }
 
 #[test]
@@ -200,10 +250,22 @@ fn what_was_spooled_while_the_recorder_was_away_arrives_once_it_is_back() {
     let mut user = User::alone();
     session(&user);
     let status = user.status();
-    assert!(status["backlog"]["records"].as_u64().unwrap() > 15, "{status}");
-    assert!(status["last_send"]["error"].as_str().unwrap().contains("no recorder at"), "{status}");
+    assert!(
+        status["backlog"]["records"].as_u64().unwrap() > 15,
+        "{status}"
+    );
+    assert!(
+        status["last_send"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("no recorder at"),
+        "{status}"
+    );
     let text = user.run(&["hook", "status"]);
-    assert!(text.contains("records wait in") && text.contains("installed  nowhere"), "{text}");
+    assert!(
+        text.contains("records wait in") && text.contains("installed  nowhere"),
+        "{text}"
+    );
 
     let server = Server::start();
     // Another recorder has another spool: what is meant for one does not reach another.
@@ -262,7 +324,13 @@ fn an_agent_sees_nothing_whatever_is_wrong() {
         let mut command = user.command(&["hook", "claude"]);
         change(&mut command);
         let mut child = command.spawn().unwrap();
-        drop(child.stdin.take().unwrap().write_all(b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\"}"));
+        drop(
+            child
+                .stdin
+                .take()
+                .unwrap()
+                .write_all(b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\"}"),
+        );
         silent(&child.wait_with_output().unwrap());
     };
     without(|command| command.env("REMEMBRANCER_SPOOL", "/proc/nowhere"));
@@ -290,8 +358,14 @@ fn what_could_not_be_spooled_is_told_as_a_gap() {
     silent(&user.raw("claude", b"no payload"));
     user.send();
     let all = recorded(&server, "claude-code-hooks:unread");
-    let gaps = of(&all, "custom.capture_gap");
-    assert_eq!(gaps.iter().map(|gap| gap["lost"].as_u64().unwrap()).sum::<u64>(), 4, "{gaps:?}");
+    let gaps = of(&all, "custom.gap");
+    assert_eq!(
+        gaps.iter()
+            .map(|gap| gap["count"].as_u64().unwrap())
+            .sum::<u64>(),
+        4,
+        "{gaps:?}"
+    );
     assert_eq!(user.status()["backlog"]["lost"], 0);
 }
 
@@ -320,28 +394,53 @@ fn a_transcript_path_that_leads_elsewhere_is_not_followed() {
     let user = User::of(&server);
     std::fs::write(user.path("secret.jsonl"), "secret").unwrap();
     let outside = user.path(".claude/projects/../../secret.jsonl");
-    user.hook("PreCompact", json!({"trigger": "auto", "transcript_path": outside}));
-    user.hook("PreCompact", json!({"trigger": "auto", "transcript_path": "/dev/zero"}));
+    user.hook(
+        "PreCompact",
+        json!({"trigger": "auto", "transcript_path": outside}),
+    );
+    user.hook(
+        "PreCompact",
+        json!({"trigger": "auto", "transcript_path": "/dev/zero"}),
+    );
     user.send();
     let all = recorded(&server, SESSION);
     assert!(of(&all, "artifact.changed").is_empty());
     let refused = of(&all, "custom.transcript_not_copied");
     assert_eq!(refused.len(), 2);
-    assert!(refused[0]["reason"].as_str().unwrap().contains("outside"), "{refused:?}");
+    assert!(
+        refused[0]["reason"].as_str().unwrap().contains("outside"),
+        "{refused:?}"
+    );
 }
 
 #[test]
 fn other_programs_hooks_are_recorded_too() {
     let server = Server::start();
     let user = User::of(&server);
-    user.hook_of("codex", "c1", "UserPromptSubmit", json!({"prompt": "Tidy.", "turn_id": "t", "model": "gpt"}));
+    user.hook_of(
+        "codex",
+        "c1",
+        "UserPromptSubmit",
+        json!({"prompt": "Tidy.", "turn_id": "t", "model": "gpt"}),
+    );
     user.hook_of("codex", "c1", "PreToolUse", json!({"turn_id": "t", "model": "gpt", "tool_name": "shell", "tool_use_id": "x", "tool_input": {}}));
     let request = json!({"model": "g", "messages": [{"role": "user", "content": "Tidy."}]});
-    user.hook_of("gemini", "g1", "BeforeModel", json!({"llm_request": request}));
+    user.hook_of(
+        "gemini",
+        "g1",
+        "BeforeModel",
+        json!({"llm_request": request}),
+    );
     user.send();
-    assert_eq!(of(&recorded(&server, "codex-hooks:c1"), "tool.called").len(), 1);
+    assert_eq!(
+        of(&recorded(&server, "codex-hooks:c1"), "tool.called").len(),
+        1
+    );
     let gemini = recorded(&server, "gemini-cli-hooks:g1");
-    assert_eq!(of(&gemini, "context.captured")[0]["parts"][0]["text"], "Tidy.");
+    assert_eq!(
+        of(&gemini, "context.captured")[0]["parts"][0]["text"],
+        "Tidy."
+    );
 }
 
 #[test]
@@ -356,23 +455,49 @@ fn installing_keeps_what_is_there_and_twice_is_once() {
     assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
 
     let said = user.run(&["hook", "install"]);
-    assert!(said.contains("runs 16 hooks now") && said.contains("settings.json.before-remembrancer-1"), "{said}");
+    assert!(
+        said.contains("runs 16 hooks now") && said.contains("settings.json.before-remembrancer-1"),
+        "{said}"
+    );
     let after: Value = serde_json::from_slice(&std::fs::read(&settings).unwrap()).unwrap();
-    assert_eq!((&after["model"], &after["env"]["A"]), (&json!("opus"), &json!("1")));
+    assert_eq!(
+        (&after["model"], &after["env"]["A"]),
+        (&json!("opus"), &json!("1"))
+    );
     assert_eq!(after["hooks"]["Stop"][0]["hooks"][0]["command"], "say done");
-    let command = after["hooks"]["Stop"][1]["hooks"][0]["command"].as_str().unwrap();
+    let command = after["hooks"]["Stop"][1]["hooks"][0]["command"]
+        .as_str()
+        .unwrap();
     // As the agent runs it.
     let as_user = user.command(&[]);
-    let mut child = Command::new("sh").args(["-c", command]).envs(as_user.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\"}").unwrap();
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .envs(
+            as_user
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\"}")
+        .unwrap();
     silent(&child.wait_with_output().unwrap());
     assert!(user.status()["backlog"]["records"].as_u64().unwrap() > 0);
     let copy = user.path(".claude/settings.json.before-remembrancer-1");
     assert_eq!(std::fs::read_to_string(copy).unwrap(), before);
 
     let written = std::fs::read(&settings).unwrap();
-    assert!(user.run(&["hook", "install"]).contains("has the hooks already"));
+    assert!(
+        user.run(&["hook", "install"])
+            .contains("has the hooks already")
+    );
     assert_eq!(std::fs::read(&settings).unwrap(), written);
     let status = user.status();
     assert_eq!(status["installed"][0]["events"], 16, "{status}");
@@ -384,19 +509,38 @@ fn installing_for_others_says_what_is_left_to_do() {
     let said = user.run(&["hook", "install", "--agent", "codex"]);
     assert!(said.contains("review the hooks and trust them"), "{said}");
     assert!(user.path(".codex/hooks.json").exists());
-    user.run(&["hook", "install", "--agent", "gemini", "--scope", "project", "--events", "BeforeModel,AfterTool"]);
-    let gemini: Value = serde_json::from_slice(&std::fs::read(user.path(".gemini/settings.json")).unwrap()).unwrap();
+    user.run(&[
+        "hook",
+        "install",
+        "--agent",
+        "gemini",
+        "--scope",
+        "project",
+        "--events",
+        "BeforeModel,AfterTool",
+    ]);
+    let gemini: Value =
+        serde_json::from_slice(&std::fs::read(user.path(".gemini/settings.json")).unwrap())
+            .unwrap();
     assert_eq!(gemini["hooks"].as_object().unwrap().len(), 2);
-    assert_eq!(gemini["hooks"]["BeforeModel"][0]["hooks"][0]["command"], "remembrancer hook gemini");
+    assert_eq!(
+        gemini["hooks"]["BeforeModel"][0]["hooks"][0]["command"],
+        "remembrancer hook gemini"
+    );
 
     let refused = |arguments: &[&str]| {
         let output = user.command(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(refused(&["hook", "install", "--agent", "codex", "--scope", "local"]).contains("--scope user"));
+    assert!(
+        refused(&["hook", "install", "--agent", "codex", "--scope", "local"])
+            .contains("--scope user")
+    );
     assert!(refused(&["hook", "install", "--events", "Nothing"]).contains("known events"));
-    assert!(refused(&["hook", "install", "--url", "https://elsewhere"]).contains("on this machine"));
+    assert!(
+        refused(&["hook", "install", "--url", "https://elsewhere"]).contains("on this machine")
+    );
     std::fs::write(user.path("settings"), "{ // mine\n}").unwrap();
     std::fs::rename(user.path("settings"), user.path(".claude/settings.json")).unwrap();
     assert!(refused(&["hook", "install"]).contains("not a JSON object"));
@@ -409,10 +553,22 @@ fn a_key_is_kept_for_the_user_alone_and_never_in_a_project() {
     let mut user = User::of(&server);
     let (key, url) = (std::mem::take(&mut user.key), std::mem::take(&mut user.url));
     std::fs::write(user.path("key"), format!("{key}\n")).unwrap();
-    let said = user.run(&["hook", "install", "--scope", "project", "--key-file", "key", "--url", &url]);
+    let said = user.run(&[
+        "hook",
+        "install",
+        "--scope",
+        "project",
+        "--key-file",
+        "key",
+        "--url",
+        &url,
+    ]);
     assert!(!said.contains(&key));
     let kept = user.path(".config/remembrancer/hooks.json");
-    assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     let settings = std::fs::read_to_string(user.path(".claude/settings.json")).unwrap();
     assert!(!settings.contains("rmb_"));
     user.hook("UserPromptSubmit", json!({"prompt": "Tidy."}));
@@ -429,13 +585,26 @@ fn a_key_is_kept_for_the_user_alone_and_never_in_a_project() {
 #[test]
 fn a_recorder_that_never_answers_does_not_hold_a_hook_up() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let user = User::new(&format!("http://{}", listener.local_addr().unwrap()), "rmb_write_default_0_0");
+    let user = User::new(
+        &format!("http://{}", listener.local_addr().unwrap()),
+        "rmb_write_default_0_0",
+    );
     let started = Instant::now();
     user.hook("UserPromptSubmit", json!({"prompt": "Tidy."}));
     // Far from the seconds that whatever waits for an answer would wait; benches/hooks.py measures.
-    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        started.elapsed()
+    );
     let status = user.status();
-    assert!(status["last_send"]["error"].as_str().unwrap().contains("in time"), "{status}");
+    assert!(
+        status["last_send"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("in time"),
+        "{status}"
+    );
     assert_eq!(status["backlog"]["records"], 2);
     assert!(Path::new(user.status()["spool"].as_str().unwrap()).exists());
 }

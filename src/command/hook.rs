@@ -109,7 +109,9 @@ pub(crate) async fn run(args: HookArgs) -> Result<(), Failure> {
                     "{} sent, {} refused by the recorder{}\n",
                     report.delivered,
                     report.refused,
-                    report.refusal.map_or_else(String::new, |reason| format!(": {}", shown(&reason)))
+                    report
+                        .refusal
+                        .map_or_else(String::new, |reason| format!(": {}", shown(&reason)))
                 )),
             }
         }
@@ -140,9 +142,16 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         key: args.key_file.as_deref().map(read_key).transpose()?,
     };
     let known = install::events(program);
-    if let Some(unknown) = args.events.iter().find(|event| !known.contains(&event.as_str())) {
-        return Err(Failure::new(format!("--events {}: not an event that is recorded", shown(unknown)))
-            .hint(format!("known events: {}", known.join(", "))));
+    if let Some(unknown) = args
+        .events
+        .iter()
+        .find(|event| !known.contains(&event.as_str()))
+    {
+        return Err(Failure::new(format!(
+            "--events {}: not an event that is recorded",
+            shown(unknown)
+        ))
+        .hint(format!("known events: {}", known.join(", "))));
     }
     let events: Vec<&str> = known
         .iter()
@@ -154,7 +163,12 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     let plan = Plan::make(program, &path, &events, &binary(args.scope)?)?;
     let mut text = String::new();
     if args.dry_run {
-        write!(text, "would change {}:\n{}", plan.path.display(), shown(&plan.difference()))?;
+        write!(
+            text,
+            "would change {}:\n{}",
+            plan.path.display(),
+            shown(&plan.difference())
+        )?;
         if !plan.is_needed() {
             text = format!("{} has the hooks already\n", plan.path.display());
         }
@@ -162,7 +176,12 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     }
     if plan.is_needed() {
         let copy = plan.apply()?;
-        writeln!(text, "{} runs {} hooks now", plan.path.display(), events.len())?;
+        writeln!(
+            text,
+            "{} runs {} hooks now",
+            plan.path.display(),
+            events.len()
+        )?;
         if let Some(copy) = copy {
             writeln!(text, "what was there before is in {}", copy.display())?;
         }
@@ -171,7 +190,11 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     }
     if address != RecorderAddress::default() {
         let path = keep_address(address, variable)?;
-        writeln!(text, "the recorder's address and key are in {}", path.display())?;
+        writeln!(
+            text,
+            "the recorder's address and key are in {}",
+            path.display()
+        )?;
     }
     for step in next_steps(program, args.scope)? {
         writeln!(text, "next: {step}")?;
@@ -225,7 +248,9 @@ fn binary(scope: Scope) -> Result<String, Failure> {
 fn checked_url(url: String) -> Result<String, Failure> {
     let uri: Option<axum::http::Uri> = url.parse().ok();
     let is_address = uri.is_some_and(|uri| {
-        let has_user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+        let has_user = uri
+            .authority()
+            .is_some_and(|authority| authority.as_str().contains('@'));
         uri.scheme_str() == Some("http") && uri.host().is_some() && uri.path() == "/" && !has_user
     });
     if is_address {
@@ -244,8 +269,10 @@ fn read_key(path: &Path) -> Result<String, Failure> {
         .map_err(|error| cannot(format!("cannot read it: {error}")))?;
     let key = key.trim();
     if !key.starts_with("rmb_write_") || key.contains(char::is_whitespace) {
-        return Err(cannot("it does not hold one key of the role `write`".to_owned())
-            .hint("make one: remembrancer tokens create --role write --name hooks"));
+        return Err(
+            cannot("it does not hold one key of the role `write`".to_owned())
+                .hint("make one: remembrancer tokens create --role write --name hooks"),
+        );
     }
     Ok(key.to_owned())
 }
@@ -303,7 +330,11 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
 
 fn text(status: &Status) -> Result<String, Failure> {
     let mut text = String::new();
-    let key = if status.has_key { "with a key" } else { "without a key: nothing can be sent" };
+    let key = if status.has_key {
+        "with a key"
+    } else {
+        "without a key: nothing can be sent"
+    };
     writeln!(text, "recorder   {}, {key}", shown(&status.url))?;
     let backlog = &status.backlog;
     let waiting = match backlog.records {
@@ -314,10 +345,18 @@ fn text(status: &Status) -> Result<String, Failure> {
     writeln!(text, "spool      {waiting} in {}", shown(&status.spool))?;
     if backlog.lost > 0 {
         let loss = backlog.loss.as_deref().unwrap_or_default();
-        writeln!(text, "lost       {} records, not told to the recorder yet: {}", backlog.lost, shown(loss))?;
+        writeln!(
+            text,
+            "lost       {} records, not told to the recorder yet: {}",
+            backlog.lost,
+            shown(loss)
+        )?;
     }
     let last = &status.last_send;
-    let time = |ms: i64| jiff::Timestamp::from_millisecond(ms).map_or_else(|_| "?".to_owned(), |time| time.to_string());
+    let time = |ms: i64| {
+        jiff::Timestamp::from_millisecond(ms)
+            .map_or_else(|_| "?".to_owned(), |time| time.to_string())
+    };
     match (&last.error, last.at_ms) {
         (_, 0) => writeln!(text, "last send  none yet")?,
         (None, at) => writeln!(text, "last send  {}", time(at))?,
@@ -328,10 +367,21 @@ fn text(status: &Status) -> Result<String, Failure> {
     }
     if last.refused > 0 {
         let reason = last.refusal.as_deref().unwrap_or_default();
-        writeln!(text, "refused    {} events, the last because: {}", last.refused, shown(reason))?;
+        writeln!(
+            text,
+            "refused    {} events, the last because: {}",
+            last.refused,
+            shown(reason)
+        )?;
     }
     for one in &status.installed {
-        writeln!(text, "installed  {}: {} events in {}", one.agent, one.events, shown(&one.file))?;
+        writeln!(
+            text,
+            "installed  {}: {} events in {}",
+            one.agent,
+            one.events,
+            shown(&one.file)
+        )?;
     }
     if status.installed.is_empty() {
         writeln!(text, "installed  nowhere: remembrancer hook install")?;

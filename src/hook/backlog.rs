@@ -39,7 +39,11 @@ impl Backlog {
         };
         let gaps = drainer.gaps()?;
         let batch = drainer.next(RECORDS_MAX + 1, BYTES_MAX)?;
-        let bytes: usize = batch.records.iter().map(|record| record.bytes().len()).sum();
+        let bytes: usize = batch
+            .records
+            .iter()
+            .map(|record| record.bytes().len())
+            .sum();
         Ok(Self {
             records: Some(batch.records.len().min(RECORDS_MAX)),
             has_more: batch.records.len() > RECORDS_MAX || bytes >= BYTES_MAX / 2,

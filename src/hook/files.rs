@@ -28,7 +28,9 @@ pub(super) fn transcript(
     payload: &HookPayload<'_>,
     place: &Place,
 ) -> Result<Transcript, String> {
-    let path = payload.text("transcript_path").ok_or("the payload names none")?;
+    let path = payload
+        .text("transcript_path")
+        .ok_or("the payload names none")?;
     let path = Path::new(&path);
     let ending = path.extension().and_then(|ending| ending.to_str());
     if !matches!(ending, Some("jsonl" | "json")) {
@@ -69,7 +71,9 @@ fn open_below(path: &Path, folders: &[PathBuf]) -> Result<File, String> {
         .filter_map(|folder| folder.canonicalize().ok())
         .any(|folder| real.starts_with(folder));
     if !is_below {
-        return Err("the path leads outside of the folders of the program's transcripts".to_owned());
+        return Err(
+            "the path leads outside of the folders of the program's transcripts".to_owned(),
+        );
     }
     open_plain(&real)
 }
@@ -127,7 +131,9 @@ fn tail(file: &mut File, bytes_max: u64) -> io::Result<Transcript> {
 
 /// Reads the file of rules that was loaded.
 pub(super) fn instructions(payload: &HookPayload<'_>, place: &Place) -> Result<String, String> {
-    let path = payload.text("file_path").ok_or("the payload names no file")?;
+    let path = payload
+        .text("file_path")
+        .ok_or("the payload names no file")?;
     let path = Path::new(&path);
     if !path.is_absolute() {
         return Err("the path is not absolute".to_owned());
@@ -140,7 +146,10 @@ pub(super) fn instructions(payload: &HookPayload<'_>, place: &Place) -> Result<S
     }
     let cwd = payload.text("cwd").map(PathBuf::from);
     if !is_place_of_rules(&real, cwd.as_deref(), place) {
-        return Err("it lies neither in the project, nor above it, nor with the program's own files".to_owned());
+        return Err(
+            "it lies neither in the project, nor above it, nor with the program's own files"
+                .to_owned(),
+        );
     }
     let file = open_plain(&real)?;
     let mut bytes = Vec::new();
@@ -163,7 +172,11 @@ fn is_place_of_rules(real: &Path, cwd: Option<&Path>, place: &Place) -> bool {
         is_below || real.parent().is_some_and(is_above)
     });
     let home = place.home.as_ref().map(|home| home.join(".claude"));
-    let own = [place.claude.clone(), home, Some(PathBuf::from("/etc/claude-code"))];
+    let own = [
+        place.claude.clone(),
+        home,
+        Some(PathBuf::from("/etc/claude-code")),
+    ];
     is_in_project
         || own
             .into_iter()

@@ -9,13 +9,14 @@ mod files;
 pub(crate) mod install;
 mod place;
 mod receive;
+mod sender;
 mod sending;
 mod standing_file;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use remembrancer_capture::hook::Program;
@@ -28,6 +29,9 @@ pub(crate) use standing_file::{LastSend, last_send};
 /// After so long since the start nothing is waited for any more: agents give hooks some seconds, and a user waits for all of it.
 const WHOLE_TIME_MAX: Duration = Duration::from_secs(2);
 
+/// The payload of this process is in the spool, or counted as lost.
+static IS_KEPT: AtomicBool = AtomicBool::new(false);
+
 /// Handles a hook where the arguments of the process ask for nothing else.
 pub(crate) fn run_if_asked() -> Option<ExitCode> {
     let started = Instant::now();
@@ -36,7 +40,9 @@ pub(crate) fn run_if_asked() -> Option<ExitCode> {
         return None;
     }
     let word = arguments.next()?;
-    let program = Program::ALL.into_iter().find(|program| word == *program.word())?;
+    let program = Program::ALL
+        .into_iter()
+        .find(|program| word == *program.word())?;
     if arguments.next().is_some() {
         return None;
     }
@@ -47,14 +53,23 @@ pub(crate) fn run_if_asked() -> Option<ExitCode> {
 pub(crate) fn run(program: Program, started: Instant) -> ExitCode {
     // Whatever is printed would be read by the agent or shown to its user.
     std::panic::set_hook(Box::new(|_| {}));
+    // Without any place for a spool there is none for a count of losses either.
+    let Some(place) = Place::find(|name| std::env::var_os(name)) else {
+        return ExitCode::SUCCESS;
+    };
+    let watched = place.losses.clone();
     let watch = std::thread::Builder::new().spawn(move || {
         std::thread::sleep(WHOLE_TIME_MAX.saturating_sub(started.elapsed()));
+        if !IS_KEPT.load(Ordering::Acquire) {
+            receive::note_loss(&watched, "a hook did not end in time");
+        }
         std::process::exit(0);
     });
+    // Without it an agent waits as long as its own settings say.
     drop(watch);
-    let variable = |name: &str| -> Option<OsString> { std::env::var_os(name) };
-    let outcome = std::panic::catch_unwind(|| receive::receive(program, started, variable));
-    // A failure was counted where that was possible, and nobody else may be told.
-    drop(outcome);
+    let outcome = std::panic::catch_unwind(|| receive::receive(program, &place, started, &IS_KEPT));
+    if outcome.is_err() && !IS_KEPT.load(Ordering::Acquire) {
+        receive::note_loss(&place.losses, "a hook failed");
+    }
     ExitCode::SUCCESS
 }

@@ -47,9 +47,15 @@ impl Place {
     pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let text = |name: &str| set(name).and_then(|value| value.into_string().ok());
-        let file = file(&variable).and_then(|path| read(&path).ok()).unwrap_or_default();
+        let file = file(&variable)
+            .and_then(|path| read(&path).ok())
+            .unwrap_or_default();
         let url = text("REMEMBRANCER_URL").or(file.url);
-        let url = url.as_deref().unwrap_or(ADDRESS_DEFAULT).trim_end_matches('/').to_owned();
+        let url = url
+            .as_deref()
+            .unwrap_or(ADDRESS_DEFAULT)
+            .trim_end_matches('/')
+            .to_owned();
         let folder = spool::folder_for(&url, &variable)?;
         let runtime = set("XDG_RUNTIME_DIR").map(PathBuf::from);
         let temporary = || std::env::temp_dir().join(format!("remembrancer-{}", user()));
@@ -57,7 +63,9 @@ impl Place {
             key: text("REMEMBRANCER_KEY").or(file.key),
             standing: folder.join("hook-sessions"),
             spool: folder,
-            losses: runtime.unwrap_or_else(temporary).join("remembrancer-hook-losses"),
+            losses: runtime
+                .unwrap_or_else(temporary)
+                .join("remembrancer-hook-losses"),
             home: set("HOME").map(PathBuf::from),
             claude: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             codex: set("CODEX_HOME").map(PathBuf::from),
@@ -80,7 +88,11 @@ fn user() -> u32 {
 
 /// The user's file.
 fn file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name: &str| {
+        variable(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
     Some(folder.join(FILE))
 }
@@ -99,7 +111,10 @@ pub(crate) fn keep_address(
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> io::Result<PathBuf> {
     let path = file(variable).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::NotFound, "neither HOME nor XDG_CONFIG_HOME is set")
+        io::Error::new(
+            io::ErrorKind::NotFound,
+            "neither HOME nor XDG_CONFIG_HOME is set",
+        )
     })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;

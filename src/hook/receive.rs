@@ -1,8 +1,8 @@
 //! One hook, from its payload to the spool.
 
-use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use remembrancer_capture::Written;
@@ -24,25 +24,19 @@ const SEND_TIME_MIN: Duration = Duration::from_millis(3);
 const LOSSES_BYTES_MAX: u64 = 64 * 1024;
 
 /// Reads a payload from standard input, spools what it says, and sends what there is time for.
-pub(super) fn receive(
-    program: Program,
-    started: Instant,
-    variable: impl Fn(&str) -> Option<OsString>,
-) {
-    let Some(place) = Place::find(variable) else {
-        return;
-    };
+pub(super) fn receive(program: Program, place: &Place, started: Instant, is_kept: &AtomicBool) {
     let payload = read(io::stdin().lock());
     let spool = Spool::open(&place.spool, SpoolOptions::default());
     let spool = match spool {
         Ok(spool) => spool,
         Err(error) => {
             note_loss(&place.losses, &error.to_string());
+            is_kept.store(true, Ordering::Release);
             return;
         }
     };
     tell_losses(&spool, program, &place.losses);
-    let taken = payload.and_then(|bytes| take(program, &bytes, &place, &spool));
+    let taken = payload.and_then(|bytes| take(program, &bytes, place, &spool));
     let appended = match taken {
         Ok(appended) => appended,
         Err(loss) => {
@@ -56,8 +50,9 @@ pub(super) fn receive(
             0
         }
     };
+    is_kept.store(true, Ordering::Release);
     let until = (started + SEND_UNTIL).max(Instant::now() + SEND_TIME_MIN);
-    sending::send_until(&place, &spool, appended, until);
+    sending::send_until(place, &spool, appended, until);
 }
 
 /// A payload that could not be kept.
@@ -179,7 +174,7 @@ fn unread(program: Program) -> Option<SessionId> {
 }
 
 /// Counts a payload that is lost while the spool cannot be opened.
-fn note_loss(path: &Path, reason: &str) {
+pub(super) fn note_loss(path: &Path, reason: &str) {
     let open = || -> io::Result<()> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
@@ -192,11 +187,17 @@ fn note_loss(path: &Path, reason: &str) {
             use std::os::unix::fs::OpenOptionsExt as _;
             // Whoever else may write there must not lead this elsewhere.
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-            options.mode(0o600).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+            options
+                .mode(0o600)
+                .custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
         }
         let mut file = options.open(path)?;
         if file.metadata()?.len() < LOSSES_BYTES_MAX {
-            let line: String = reason.chars().filter(|c| !c.is_control()).take(160).collect();
+            let line: String = reason
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(160)
+                .collect();
             file.write_all(format!("{line}\n").as_bytes())?;
         }
         Ok(())
@@ -211,7 +212,11 @@ fn tell_losses(spool: &Spool, program: Program, path: &Path) {
         return;
     };
     let mut text = String::new();
-    if file.take(LOSSES_BYTES_MAX * 2).read_to_string(&mut text).is_err() {
+    if file
+        .take(LOSSES_BYTES_MAX * 2)
+        .read_to_string(&mut text)
+        .is_err()
+    {
         return;
     }
     let lost = text.lines().count() as u64;

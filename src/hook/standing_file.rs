@@ -87,11 +87,14 @@ fn forget_old(folder: &Path) {
         return;
     };
     for entry in entries.flatten() {
+        let path = entry.path();
         let age = entry.metadata().and_then(|metadata| metadata.modified());
         let is_old = age.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > KEPT_FOR));
-        if is_old {
+        // A lock is as old as its session; what is known tells when something happened last.
+        if is_old && path.extension().is_some_and(|ending| ending == "json") {
             // The next session that begins tries again.
-            drop(fs::remove_file(entry.path()));
+            drop(fs::remove_file(&path));
+            drop(fs::remove_file(path.with_extension("lock")));
         }
     }
 }

@@ -76,11 +76,19 @@ fn rules_are_read_in_the_project_above_it_and_with_the_programs_files() {
         path
     };
     let read = |path: &Path| instructions(home.path(), &project, path);
-    for good in ["work/shop/CLAUDE.md", "work/shop/.claude/rules/a.md", "work/CLAUDE.md", ".claude/CLAUDE.md"] {
+    for good in [
+        "work/shop/CLAUDE.md",
+        "work/shop/.claude/rules/a.md",
+        "work/CLAUDE.md",
+        ".claude/CLAUDE.md",
+    ] {
         let path = write(good);
         assert_eq!(read(&path), Ok(path.display().to_string()));
     }
-    for (bad, reason) in [("other/notes.md", "neither in the project"), ("work/shop/.env", "does not end in .md")] {
+    for (bad, reason) in [
+        ("other/notes.md", "neither in the project"),
+        ("work/shop/.env", "does not end in .md"),
+    ] {
         let refused = read(&write(bad)).expect_err("refused");
         assert!(refused.contains(reason), "{bad}: {refused}");
     }

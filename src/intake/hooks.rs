@@ -153,7 +153,8 @@ async fn payloads(reader: &Reader, session: &SessionSummary) -> Result<Vec<Paylo
             let entry = Entry::from_bytes(&stored.bytes).ok();
             let payload = entry.zip(stored.data.as_deref());
             // What was redacted, or cannot be read, says nothing.
-            payloads.extend(payload.and_then(|(entry, data)| Payload::parse(&entry.kind, data).ok()));
+            payloads
+                .extend(payload.and_then(|(entry, data)| Payload::parse(&entry.kind, data).ok()));
         }
         after = page.next;
         if after.is_none() || read >= ENTRIES_MAX {
@@ -171,7 +172,10 @@ impl Intake for HookIntake {
             answers: &[
                 ("204", "Recorded"),
                 ("4XX", "Not recorded; no body"),
-                ("503", "Not recorded, the ledger does not write at the moment; no body"),
+                (
+                    "503",
+                    "Not recorded, the ledger does not write at the moment; no body",
+                ),
             ],
         }
     }
@@ -195,7 +199,8 @@ impl Intake for HookIntake {
     }
 
     fn refuse(&self, _: &HeaderMap, problem: &Problem) -> IntakeAnswer {
-        let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+        let status =
+            StatusCode::from_u16(problem.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
         let answer = IntakeAnswer::empty(status);
         match problem.seconds_to_wait() {
             Some(seconds) => answer.retry_after(seconds),

@@ -16,11 +16,14 @@ enum Line<'a> {
 
 /// The change as `diff -u` shows one, without positions. Empty where nothing changes.
 pub(super) fn difference(before: &str, after: &str) -> String {
-    let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (before.lines().collect(), after.lines().collect());
     let lines = compare(&before, &after);
     let is_shown = |at: usize| {
         let range = at.saturating_sub(AROUND)..(at + AROUND + 1).min(lines.len());
-        lines[range].iter().any(|line| !matches!(line, Line::Same(_)))
+        lines[range]
+            .iter()
+            .any(|line| !matches!(line, Line::Same(_)))
     };
     let mut text = String::new();
     let mut is_cut = false;
@@ -45,7 +48,9 @@ pub(super) fn difference(before: &str, after: &str) -> String {
 fn compare<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<Line<'a>> {
     if before.len().max(after.len()) > LINES_MAX {
         let gone = before.iter().map(|line| Line::Gone(line));
-        return gone.chain(after.iter().map(|line| Line::New(line))).collect();
+        return gone
+            .chain(after.iter().map(|line| Line::New(line)))
+            .collect();
     }
     // Length of the longest common rest from each pair of places.
     let width = after.len() + 1;

@@ -62,9 +62,19 @@ impl Members {
         let members: Result<Vec<String>, serde_json::Error> = self
             .0
             .iter()
-            .map(|(name, value)| Ok(format!("{inner}{}: {}", serde_json::to_string(name)?, value.get())))
+            .map(|(name, value)| {
+                Ok(format!(
+                    "{inner}{}: {}",
+                    serde_json::to_string(name)?,
+                    value.get()
+                ))
+            })
             .collect();
-        Ok(format!("{{\n{}\n{}}}", members?.join(",\n"), "  ".repeat(depth)))
+        Ok(format!(
+            "{{\n{}\n{}}}",
+            members?.join(",\n"),
+            "  ".repeat(depth)
+        ))
     }
 }
 
@@ -91,7 +101,8 @@ mod tests {
 
     #[test]
     fn what_is_not_changed_keeps_its_order_and_its_bytes() {
-        let text = "{\n  \"z\": {\"b\":1,   \"a\": [1.50]},\n  \"a\": \"\\u00e9\",\n  \"n\": null\n}";
+        let text =
+            "{\n  \"z\": {\"b\":1,   \"a\": [1.50]},\n  \"a\": \"\\u00e9\",\n  \"n\": null\n}";
         let mut members: Members = serde_json::from_str(text).expect("an object");
         assert_eq!(members.text(0).expect("text"), text);
         let new = pretty(&serde_json::json!({"x": [1]}), 1).expect("JSON");
@@ -105,7 +116,10 @@ mod tests {
     fn a_member_that_is_there_twice_has_no_value() {
         let members: Members = serde_json::from_str(r#"{"a":1,"a":2,"b":3}"#).expect("an object");
         assert!(members.get("a").is_err());
-        assert_eq!(members.get("b").expect("once").map(RawValue::get), Some("3"));
+        assert_eq!(
+            members.get("b").expect("once").map(RawValue::get),
+            Some("3")
+        );
         assert!(members.get("c").expect("none").is_none());
     }
 }

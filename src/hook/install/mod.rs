@@ -53,11 +53,16 @@ impl Plan {
             Err(error) => return Err(cannot("read", path, &error)),
         };
         let before = read(&path)?;
-        let after = settings::with_hooks(before.as_deref().unwrap_or_default(), program, events, binary)
-            .map_err(|reason| {
-                Failure::new(format!("{}: {reason}", path.display()))
-                    .hint("put that right first: it is not changed as long as it is not understood")
-            })?;
+        let after = settings::with_hooks(
+            before.as_deref().unwrap_or_default(),
+            program,
+            events,
+            binary,
+        )
+        .map_err(|reason| {
+            Failure::new(format!("{}: {reason}", path.display()))
+                .hint("put that right first: it is not changed as long as it is not understood")
+        })?;
         Ok(Self {
             path,
             before,
@@ -83,7 +88,8 @@ impl Plan {
             Some(before) => Some(keep_copy(&self.path, before)?),
             None => None,
         };
-        self.replace(folder).map_err(|error| cannot("write", &self.path, &error))?;
+        self.replace(folder)
+            .map_err(|error| cannot("write", &self.path, &error))?;
         Ok(copy)
     }
 
@@ -138,9 +144,8 @@ fn keep_copy(path: &Path, before: &str) -> Result<PathBuf, Failure> {
 /// The settings as text; `None` where there are none.
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     let mut text = String::new();
-    let read = std::fs::File::open(path).and_then(|file| {
-        file.take(SETTINGS_BYTES_MAX + 1).read_to_string(&mut text)
-    });
+    let read = std::fs::File::open(path)
+        .and_then(|file| file.take(SETTINGS_BYTES_MAX + 1).read_to_string(&mut text));
     match read {
         Ok(bytes) if bytes as u64 > SETTINGS_BYTES_MAX => Err(Failure::new(format!(
             "{} has more than {SETTINGS_BYTES_MAX} bytes",

@@ -65,7 +65,11 @@ pub(super) fn with_hooks(
     events: &[&str],
     binary: &str,
 ) -> Result<String, String> {
-    let text = if before.trim().is_empty() { "{}" } else { before };
+    let text = if before.trim().is_empty() {
+        "{}"
+    } else {
+        before
+    };
     let read = |error: serde_json::Error| format!("it is not a JSON object: {error}");
     let mut settings: Members = serde_json::from_str(text).map_err(read)?;
     let mut hooks: Members = match settings.get("hooks")? {
@@ -171,11 +175,15 @@ pub(super) fn installed(settings: &str, program: Program) -> usize {
     let settings: Value = serde_json::from_str(settings).unwrap_or_default();
     let runs_ours = |groups: &Value| {
         let groups = groups.as_array().into_iter().flatten();
-        let mut handlers = groups.filter_map(|group| group["hooks"].as_array()).flatten();
+        let mut handlers = groups
+            .filter_map(|group| group["hooks"].as_array())
+            .flatten();
         handlers.any(|handler| is_ours(handler, program))
     };
     let hooks = settings["hooks"].as_object();
-    hooks.map_or(0, |hooks| hooks.values().filter(|groups| runs_ours(groups)).count())
+    hooks.map_or(0, |hooks| {
+        hooks.values().filter(|groups| runs_ours(groups)).count()
+    })
 }
 
 #[cfg(test)]
@@ -195,7 +203,13 @@ mod tests {
             assert_eq!(installed(&once, program), events(program).len());
             assert_eq!(install(&once, program).as_ref(), Ok(&once));
             let value: Value = serde_json::from_str(&once).expect("JSON");
-            assert_eq!(once, serde_json::to_string_pretty(&value).expect("JSON").replace("\n", "\n") + "\n");
+            assert_eq!(
+                once,
+                serde_json::to_string_pretty(&value)
+                    .expect("JSON")
+                    .replace("\n", "\n")
+                    + "\n"
+            );
         }
     }
 
@@ -220,7 +234,8 @@ mod tests {
 
     #[test]
     fn another_place_of_the_program_replaces_the_one_that_is_named() {
-        let old = with_hooks("", Program::Codex, &["Stop"], "/old dir/remembrancer").expect("installed");
+        let old =
+            with_hooks("", Program::Codex, &["Stop"], "/old dir/remembrancer").expect("installed");
         assert!(old.contains("'/old dir/remembrancer' hook codex"), "{old}");
         let new = with_hooks(&old, Program::Codex, &["Stop"], BINARY).expect("installed");
         assert!(!new.contains("old dir") && new.contains("/usr/local/bin/remembrancer hook codex"));
