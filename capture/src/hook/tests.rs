@@ -469,7 +469,7 @@ fn a_refusal_is_a_decision_about_its_call() {
     assert_eq!(decisions[0].verdict, None);
     assert_eq!(
         (decisions[0].enforced, decisions[0].flags.len()),
-        (false, 1)
+        (false, 0)
     );
     assert_eq!(
         (decisions[1].verdict, decisions[1].enforced),
