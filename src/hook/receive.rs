@@ -52,7 +52,7 @@ pub(super) fn receive(program: Program, place: &Place, started: Instant, is_kept
     };
     is_kept.store(true, Ordering::Release);
     let until = (started + SEND_UNTIL).max(Instant::now() + SEND_TIME_MIN);
-    sending::send_until(place, &spool, appended, until);
+    sending::send_until(place, spool, appended, until);
 }
 
 /// A payload that could not be kept.

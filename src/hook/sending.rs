@@ -4,8 +4,12 @@
 //! their ids. The older records go first and by themselves: those that it stored meanwhile are acknowledged without waiting for
 //! the disk, so that even a slow recorder is caught up with.
 
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use axum::http::Uri;
 use remembrancer_capture::spool::{Spool, SpoolError, SpoolOptions};
 
 use super::place::Place;
@@ -62,8 +66,9 @@ pub(crate) enum SendError {
     NoKey,
 }
 
-/// Sends until a moment, for a hook that appended `own` records.
-pub(super) fn send_until(place: &Place, spool: &Spool, own: usize, until: Instant) {
+/// Sends until a moment, for a hook that appended `own` records. On a thread that is left behind when the time is over: neither
+/// looking up a name nor connecting can be relied on to end in time.
+pub(super) fn send_until(place: &Place, spool: Spool, own: usize, until: Instant) {
     let mut last = last_send(place);
     let now = jiff::Timestamp::now().as_millisecond();
     if place.key.is_none() || rests(&last, now) {
@@ -77,10 +82,62 @@ pub(super) fn send_until(place: &Place, spool: &Spool, own: usize, until: Instan
     let Ok(Some(drainer)) = spool.drainer() else {
         return;
     };
-    let mut report = Report::default();
-    let outcome = Sender::new(place, spool, Some(until)).drain(drainer, own, &mut report);
+    let (tell, told) = mpsc::channel();
+    let is_connected = Arc::new(AtomicBool::new(false));
+    let (for_thread, connected) = (place.clone(), Arc::clone(&is_connected));
+    let thread = std::thread::Builder::new().spawn(move || {
+        let mut report = Report::default();
+        let outcome = connect(&for_thread.url, until).and_then(|()| {
+            connected.store(true, Ordering::Release);
+            Sender::new(&for_thread, &spool, Some(until)).drain(drainer, own, &mut report)
+        });
+        // Nobody listens any more when the time is over.
+        drop(tell.send((report, outcome)));
+    });
+    if thread.is_err() {
+        return;
+    }
+    let left = until.saturating_duration_since(Instant::now());
+    let (report, outcome) = told.recv_timeout(left).unwrap_or_else(|_| {
+        let error = if is_connected.load(Ordering::Acquire) {
+            SendError::Slow(place.url.clone())
+        } else {
+            unconnected(&place.url, "no connection in time")
+        };
+        (Report::default(), Err(error))
+    });
     note(&mut last, &report, outcome.as_ref().err(), now);
     drop(note_send(place, &last));
+}
+
+/// Looks whether anybody is there.
+fn connect(url: &str, until: Instant) -> Result<(), SendError> {
+    let uri: Option<Uri> = url.parse().ok();
+    let host = uri.as_ref().and_then(Uri::host);
+    let host = host.ok_or_else(|| unconnected(url, "not an address"))?;
+    let port = uri.as_ref().and_then(Uri::port_u16).unwrap_or(80);
+    let addresses = format!("{host}:{port}")
+        .to_socket_addrs()
+        .map_err(|error| unconnected(url, &error.to_string()))?;
+    let mut reason = "the name has no address".to_owned();
+    for address in addresses {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(unconnected(url, "no connection in time"));
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(_) => return Ok(()),
+            Err(error) => reason = error.to_string(),
+        }
+    }
+    Err(unconnected(url, &reason))
+}
+
+fn unconnected(url: &str, reason: &str) -> SendError {
+    SendError::Unreachable {
+        url: url.to_owned(),
+        reason: reason.to_owned(),
+    }
 }
 
 /// Sends until nothing is left.
