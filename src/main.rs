@@ -4,8 +4,6 @@ mod command;
 mod config;
 mod demo;
 mod failure;
-mod hook;
-#[cfg_attr(not(test), expect(dead_code, reason = "no form is mounted yet"))]
 mod intake;
 mod service;
 mod terminal;

@@ -23,7 +23,7 @@ mod ingest;
 mod labelled_sets;
 mod observation;
 mod operation;
-mod posted_hooks;
+mod otlp;
 mod recorded_runs;
 mod snapshots;
 mod support;

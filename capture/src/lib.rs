@@ -7,8 +7,7 @@
 
 pub mod hook;
 pub mod mission_continuity;
-pub mod model_api;
-pub mod proxy;
+pub mod otlp;
 mod session_writer;
 pub mod spool;
 mod tls;

@@ -86,6 +86,8 @@ pub struct SessionWriter {
     ids: BTreeSet<EventId>,
     /// Texts that were sent inline or as a blob.
     sent: BTreeSet<ContentHash>,
+    /// Those among them that no event holds yet.
+    fresh: Vec<ContentHash>,
     /// The last context, every part by its hash.
     previous: Option<(u32, Vec<Part>)>,
     /// The highest number of a turn.
@@ -101,6 +103,7 @@ impl SessionWriter {
             agent,
             ids: BTreeSet::new(),
             sent: BTreeSet::new(),
+            fresh: Vec::new(),
             previous: None,
             last_turn: 0,
             written: Written::default(),
@@ -180,6 +183,23 @@ impl SessionWriter {
         data: &T,
         blobs: &[ContentHash],
     ) -> Result<(), WriteError> {
+        let pushed = self.push_in_pieces(id, kind, time, data, blobs);
+        // Texts of an event that was not written are not there: they are sent when they come again.
+        for hash in self.fresh.drain(..).filter(|_| pushed.is_err()) {
+            self.sent.remove(&hash);
+            self.written.blobs.remove(&hash);
+        }
+        pushed
+    }
+
+    fn push_in_pieces<T: Serialize>(
+        &mut self,
+        id: &str,
+        kind: &EventType,
+        time: Option<&str>,
+        data: &T,
+        blobs: &[ContentHash],
+    ) -> Result<(), WriteError> {
         let (introduced_before, own) = blobs.split_at(blobs.len().saturating_sub(EVENT_BLOBS_MAX));
         for some in introduced_before.chunks(EVENT_BLOBS_MAX) {
             let count = serde_json::json!({ "count": some.len() });
@@ -228,13 +248,29 @@ impl SessionWriter {
         time: Option<&str>,
         captured: ContextCaptured,
     ) -> Result<(), WriteError> {
-        let turn = captured.turn;
         let whole: Vec<Part> = captured.parts.iter().map(by_hash).collect();
-        let known = self
-            .previous
-            .take()
+        let turn = captured.turn;
+        let before = self.previous.take();
+        let known = before
+            .as_ref()
             .filter(|(_, before)| whole.starts_with(before))
-            .map(|(base, before)| (base, before.len()));
+            .map(|(base, before)| (*base, before.len()));
+        let written = self.appended(id, time, captured, known);
+        self.previous = match &written {
+            Ok(()) => Some((turn, whole)),
+            Err(_) => before,
+        };
+        written
+    }
+
+    /// Writes a context that has so many parts of the context of a turn before, or all of its parts.
+    fn appended(
+        &mut self,
+        id: &str,
+        time: Option<&str>,
+        captured: ContextCaptured,
+        known: Option<(u32, usize)>,
+    ) -> Result<(), WriteError> {
         let appended = captured
             .parts
             .into_iter()
@@ -244,7 +280,6 @@ impl SessionWriter {
         let parts: Vec<Part> = appended
             .map(|part| self.part(part, &mut inline, &mut blobs))
             .collect();
-        self.previous = Some((turn, whole));
         let mut data = ContextCaptured {
             base: known.map(|(base, _)| base),
             parts,
@@ -283,6 +318,7 @@ impl SessionWriter {
             *inline += text.len();
             if text.len() <= INLINE_PART_BYTES_MAX && *inline <= INLINE_EVENT_BYTES_MAX {
                 self.sent.insert(hash);
+                self.fresh.push(hash);
                 return part;
             }
             let bytes = text.as_bytes().to_vec();
@@ -304,6 +340,7 @@ impl SessionWriter {
     pub fn blob(&mut self, bytes: Vec<u8>, blobs: &mut Vec<ContentHash>) -> ContentHash {
         let hash = ContentHash::of(&bytes);
         if self.sent.insert(hash) {
+            self.fresh.push(hash);
             self.written.blobs.insert(hash, bytes);
             blobs.push(hash);
         }
@@ -358,4 +395,4 @@ fn by_hash(part: &Part) -> Part {
 mod resuming;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

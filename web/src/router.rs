@@ -7,8 +7,8 @@ use axum::routing::{get, post};
 
 use crate::error::PageError;
 use crate::pages::{
-    action, constraint, evidence, findings, help, integrity, login, mutation, session, sessions,
-    turn,
+    action, constraint, evidence, findings, help, integrity, login, mutation, rejected, session,
+    sessions, turn,
 };
 use crate::state::ViewerState;
 use crate::{assets, guard};
@@ -20,6 +20,7 @@ const FORM_BYTES_MAX: usize = 8 * 1024;
 pub fn router(state: ViewerState) -> Router {
     let behind_sign_in = Router::new()
         .route("/", get(sessions::list))
+        .route("/rejected", get(rejected::list))
         .route("/sessions/{number}", get(session::replay))
         .route("/sessions/{number}/turns/{turn}", get(turn::context))
         .route(

@@ -59,6 +59,35 @@ fn what_the_recorder_would_refuse_is_refused_by_name() {
 }
 
 #[test]
+fn what_could_not_be_written_is_not_taken_for_sent() {
+    let mut writer = writer();
+    let captured = |turn, texts: &[&str]| ContextCaptured {
+        turn,
+        parts: texts
+            .iter()
+            .map(|text| Part::inline(PartKind::User, *text))
+            .collect(),
+        ..ContextCaptured::default()
+    };
+    let large = "x".repeat(INLINE_PART_BYTES_MAX + 1);
+    let texts = ["rule", large.as_str()];
+    writer
+        .context("turn-1", TIME, captured(1, &texts[..1]))
+        .expect("a context");
+    // A turn 0 is refused.
+    let refused = writer.context("turn-0", TIME, captured(0, &["rule", &large, "lost"]));
+    assert!(matches!(refused, Err(WriteError::Event { .. })));
+    writer
+        .context("turn-2", TIME, captured(2, &["rule", &large, "lost"]))
+        .expect("a context");
+    let written = writer.take();
+    let captures = captures(&written.events);
+    assert_eq!(captures[1].base, Some(1));
+    assert_eq!(captures[1].parts[1].text.as_deref(), Some("lost"));
+    assert_eq!(written.blobs.len(), 1);
+}
+
+#[test]
 fn a_context_says_what_is_new_and_every_text_once() {
     let mut writer = writer();
     let large = "x".repeat(INLINE_PART_BYTES_MAX + 1);
@@ -117,8 +146,8 @@ fn a_context_too_long_for_an_event_goes_as_a_blob() {
     assert!(written.events.len() > 2);
 }
 
-/// What a ledger keeps of events, as it is read back.
-fn recorded(written: &Written) -> SessionRecord {
+/// What a ledger keeps of a session's events, as it is read back.
+pub(crate) fn recorded(written: &Written) -> SessionRecord {
     let entries = written.events.iter().enumerate().map(|(at, event)| {
         let event = Event::parse(&event.bytes).expect("a valid event");
         let at = at as u64;
@@ -147,9 +176,10 @@ fn recorded(written: &Written) -> SessionRecord {
             }),
         }
     });
+    let events: Vec<RecordedEvent> = entries.collect();
     SessionRecord {
-        session: "s".parse().expect("an id"),
-        events: entries.collect(),
+        session: events[0].entry.session.clone(),
+        events,
         blobs: written
             .blobs
             .iter()

@@ -8,6 +8,7 @@ pub(crate) mod help;
 pub(crate) mod integrity;
 pub(crate) mod login;
 pub(crate) mod mutation;
+pub(crate) mod rejected;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod turn;

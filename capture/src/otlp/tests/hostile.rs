@@ -1,0 +1,217 @@
+//! Whatever bytes arrive: they are read, rejected span by span, or refused, and nothing panics.
+
+use super::*;
+
+/// Numbers that look random and are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
+
+fn taken(form: Form, bytes: &[u8]) -> bool {
+    let Ok(export) = Export::decode(form, bytes) else {
+        return false;
+    };
+    for mut conversation in export.conversations {
+        let others = conversation.split(None);
+        for one in std::iter::once(conversation).chain(others) {
+            let mut session = Session::new(one.session().clone());
+            session.write(&one, None);
+            for event in session.take().events {
+                Event::parse(&event.bytes).expect("what is written is valid");
+            }
+        }
+    }
+    true
+}
+
+fn sample() -> Vec<u8> {
+    let mut flat = span(
+        5,
+        5,
+        vec![
+            attribute("openinference.span.kind", "LLM"),
+            attribute("session.id", "talk"),
+            attribute("llm.input_messages.0.message.role", "user"),
+            attribute("llm.input_messages.0.message.content", "hello"),
+            attribute(
+                "llm.output_messages.0.message.tool_calls.0.tool_call.function.name",
+                "look",
+            ),
+        ],
+    );
+    flat.parent_span_id = vec![5; 8];
+    request(vec![
+        chat(1, 1, &["go"], &[("c1", "look")], "hm"),
+        tool(2, 2, Some("c1"), "look", json!({ "deep": [[[[1]]]] })),
+        flat,
+    ])
+    .encode_to_vec()
+}
+
+/// The same request as an exporter writes it in JSON.
+const JSON: &str = r#"{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"refunds"}}]},
+"scopeSpans":[{"scope":{"name":"js"},"unknown":[1,{"a":2}],"spans":[{"traceId":"5B8EFFF798038103D269B633813FC60C","spanId":"eee19b7ec3c1b174",
+"parentSpanId":null,"name":"chat","kind":3,"startTimeUnixNano":"1796000000000000000","endTimeUnixNano":1796000000500000000,
+"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":"12"}},
+{"key":"gen_ai.usage.output_tokens","value":{"intValue":3}},{"key":"gen_ai.request.temperature","value":{"doubleValue":0.5}},
+{"key":"gen_ai.input.messages","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"role","value":{"stringValue":"user"}},
+{"key":"parts","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"type","value":{"stringValue":"text"}},
+{"key":"content","value":{"stringValue":"structured"}}]}}]}}}]}}]}}}],"status":{"code":"STATUS_CODE_ERROR","message":"late"},"droppedAttributesCount":0}]}]}]}"#;
+
+#[test]
+fn json_is_read_as_its_senders_write_it() {
+    let export = Export::decode(Form::Json, JSON.as_bytes()).expect("a request");
+    let mut session = new();
+    assert_eq!(session.write(&export.conversations[0], None), []);
+    let events = events(&mut session);
+    assert_eq!(
+        kinds(&events),
+        ["session.started", "context.captured", "model.responded"]
+    );
+    assert_eq!(events[1].3["parts"][0]["text"], "structured");
+    assert_eq!(events[2].3["usage"]["input_tokens"], 12);
+    assert_eq!(events[2].3["stop_reason"], "error: late");
+    assert!(
+        events[1]
+            .0
+            .as_str()
+            .starts_with("otlp.5b8efff798038103d269b633813fc60c.eee19b7ec3c1b174.")
+    );
+}
+
+#[test]
+fn truncated_requests_are_read_or_refused() {
+    let whole = sample();
+    assert!(taken(Form::Protobuf, &whole));
+    let refused = (0..whole.len())
+        .filter(|end| !taken(Form::Protobuf, &whole[..*end]))
+        .count();
+    assert!(refused > whole.len() * 9 / 10, "{refused}");
+    let refused = (0..JSON.len()).filter(|end| !taken(Form::Json, &JSON.as_bytes()[..*end]));
+    assert_eq!(refused.count(), JSON.len());
+}
+
+#[test]
+fn changed_and_random_bytes_never_panic() {
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let mut read = 0;
+    for (form, whole) in [
+        (Form::Protobuf, sample()),
+        (Form::Json, JSON.as_bytes().to_vec()),
+    ] {
+        for _ in 0..3000 {
+            let mut bytes = whole.clone();
+            for _ in 0..=numbers.below(4) {
+                let at = numbers.below(bytes.len());
+                bytes[at] = numbers.next() as u8;
+            }
+            read += usize::from(taken(form, &bytes));
+        }
+        for _ in 0..1000 {
+            let bytes: Vec<u8> = (0..numbers.below(200))
+                .map(|_| numbers.next() as u8)
+                .collect();
+            taken(form, &bytes);
+        }
+    }
+    assert!(read > 500, "{read} of the changed requests could be read");
+    let deep = |open: &str, close: &str| format!("{}{}", open.repeat(50_000), close.repeat(50_000));
+    assert!(!taken(Form::Json, deep("[", "]").as_bytes()));
+    let values = deep(r#"{"arrayValue":{"values":["#, "]}}");
+    let start = r#"{"resourceSpans":[{"resource":{"attributes":[{"key":"a","value":"#;
+    assert!(!taken(
+        Form::Json,
+        format!("{start}{values}}}]}}}}]}}").as_bytes()
+    ));
+    let mut value = AnyValue::default();
+    for _ in 0..200 {
+        let values = vec![value];
+        value = AnyValue {
+            value: Some(Value::Array(super::super::wire::ArrayValue { values })),
+        };
+    }
+    let mut nested = chat(1, 1, &["go"], &[], "");
+    nested.attributes[0].value = Some(value);
+    assert!(!taken(
+        Form::Protobuf,
+        &request(vec![nested]).encode_to_vec()
+    ));
+    assert!(!taken(Form::Protobuf, &[0x0a; 100_001]));
+}
+
+#[test]
+fn spans_that_cannot_be_named_are_rejected_by_themselves() {
+    let mut short = chat(1, 1, &["go"], &[], "");
+    short.trace_id = vec![1; 8];
+    let mut zero = chat(2, 1, &["go"], &[], "");
+    zero.span_id = vec![0; 8];
+    let plain = span(3, 1, vec![attribute("http.request.method", "GET")]);
+    let good = chat(4, 1, &["go"], &[], "");
+    let export = decoded(&request(vec![short, zero, plain, good]));
+    assert_eq!(export.ignored, 1);
+    assert_eq!(export.conversations[0].spans.len(), 1);
+    let reasons: Vec<&str> = export
+        .rejected
+        .iter()
+        .map(|one| one.reason.as_str())
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            "its trace id has 8 bytes that count; it must have 16, not all zero",
+            "its span id has 0 bytes that count; it must have 8, not all zero",
+        ]
+    );
+    let mut session = Session::new(REJECTED_SESSION.parse().expect("an id"));
+    session.reject(&export.rejected).expect("recorded");
+    session.reject(&export.rejected).expect("recorded once");
+    let events = events(&mut session);
+    assert_eq!(kinds(&events), ["session.started", REJECTED_TYPE]);
+    assert_eq!(events[1].3["count"], 2);
+}
+
+#[test]
+fn what_would_break_a_name_or_a_number_does_not() {
+    let mut odd = chat(
+        1,
+        1,
+        &["go\u{0}\u{1b}[2J\u{202e}"],
+        &[("a\u{7}b", "lo\nok")],
+        "x",
+    );
+    odd.name = "n".repeat(100_000);
+    odd.start_time_unix_nano = u64::MAX;
+    odd.end_time_unix_nano = 1;
+    for one in &mut odd.attributes {
+        match one.key.as_str() {
+            "gen_ai.conversation.id" => *one = attribute("gen_ai.conversation.id", "../a b\u{0}"),
+            "gen_ai.agent.name" => *one = attribute("gen_ai.agent.name", "a\u{1b}[2J".repeat(100)),
+            "gen_ai.usage.input_tokens" => *one = attribute("gen_ai.usage.input_tokens", i64::MAX),
+            _ => {}
+        }
+    }
+    let export = decoded(&request(vec![odd]));
+    let conversation = &export.conversations[0];
+    assert!(conversation.session().as_str().starts_with("conversation-"));
+    let mut session = new();
+    assert_eq!(session.write(conversation, None), []);
+    assert_eq!(events(&mut session).len(), 4);
+    for name in ["remembrancer.admin", REJECTED_SESSION] {
+        let id = super::super::export::session_id(name).expect("an id");
+        assert!(
+            id.as_str().starts_with("conversation-"),
+            "{name} is the recorder's"
+        );
+    }
+}

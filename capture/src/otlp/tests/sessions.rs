@@ -1,0 +1,529 @@
+//! What becomes of spans that come in order, late, twice, changed, or without what they should have.
+
+use remembrancer_schema::payload::{ContextCaptured, PartKind, ReturnStatus, Witness};
+
+use super::*;
+use crate::session_writer::tests::recorded;
+
+fn captured(events: &[(EventId, String, Payload, Json)]) -> Vec<&ContextCaptured> {
+    let captures = events
+        .iter()
+        .filter_map(|(_, _, payload, _)| match payload {
+            Payload::ContextCaptured(captured) => Some(captured),
+            _ => None,
+        });
+    captures.collect()
+}
+
+fn turns_of(events: &[(EventId, String, Payload, Json)], kind: &str) -> Vec<u64> {
+    let of_kind = events.iter().filter(|(_, found, ..)| found == kind);
+    of_kind
+        .map(|(.., data)| data["turn"].as_u64().expect("a turn"))
+        .collect()
+}
+
+#[test]
+fn a_run_becomes_contexts_answers_calls_and_results() {
+    // As exporters send them: in the order of their ends, the run itself last.
+    let run = span(
+        9,
+        0,
+        vec![
+            attribute("gen_ai.operation.name", "invoke_agent"),
+            attribute("gen_ai.conversation.id", "talk"),
+            attribute("gen_ai.agent.name", "main"),
+            attribute("final_result", "paid nothing"),
+            attribute(
+                "pydantic_ai.all_messages",
+                json!([{ "role": "user", "parts": [{ "type": "text", "content": "rewritten" }] }]),
+            ),
+        ],
+    );
+    let mut session = new();
+    let events = written(
+        &mut session,
+        vec![
+            chat(1, 1, &["go"], &[("c1", "look")], ""),
+            tool(2, 2, Some("c1"), "look", json!({ "y": 2 })),
+            chat(3, 3, &["go", "seen"], &[], "done"),
+            run,
+        ],
+    );
+    assert_eq!(
+        kinds(&events),
+        [
+            "session.started",
+            "custom.otlp.agent_run",
+            "context.captured",
+            "model.responded",
+            "tool.called",
+            "tool.returned",
+            "context.captured",
+            "model.responded",
+        ]
+    );
+    let Payload::SessionStarted(started) = &events[0].2 else {
+        panic!("a start");
+    };
+    assert_eq!(started.witness, Some(Witness::Telemetry));
+    assert_eq!(started.labels["service"], "refunds");
+    assert_eq!(started.source.as_deref(), Some("OpenTelemetry, tests 1"));
+    assert_eq!(started.model.as_deref(), Some("model-1"));
+    let contexts = captured(&events);
+    assert_eq!(contexts[0].parts[0].kind, PartKind::System);
+    assert_eq!(contexts[0].parts.len(), 2);
+    assert_eq!((contexts[1].base, contexts[1].parts.len()), (Some(1), 1));
+    assert_eq!(contexts[1].incomplete, None);
+    let Payload::ToolCalled(called) = &events[4].2 else {
+        panic!("a call");
+    };
+    assert_eq!((called.turn, called.call_id.as_str()), (1, "c1"));
+    let Payload::ToolReturned(returned) = &events[5].2 else {
+        panic!("a result");
+    };
+    assert_eq!(returned.status, ReturnStatus::Ok);
+    assert_eq!(
+        returned.result.as_ref().map(|raw| raw.get()),
+        Some("{\"y\":2}")
+    );
+    let claimed = &events[1].3["claimed_history"];
+    assert_eq!(claimed[0]["kind"], "user");
+    assert!(
+        claimed[0]["hash"].is_string(),
+        "a claim stands by its hash: {claimed}"
+    );
+}
+
+#[test]
+fn what_is_sent_again_adds_nothing_and_what_was_changed_is_told() {
+    let spans = || {
+        vec![
+            chat(1, 1, &["go"], &[("c1", "look")], ""),
+            tool(2, 2, Some("c1"), "look", json!("seen")),
+        ]
+    };
+    let mut session = new();
+    assert_eq!(written(&mut session, spans()).len(), 5);
+    assert_eq!(written(&mut session, spans()).len(), 0);
+    let changed = chat(1, 1, &["go elsewhere"], &[], "");
+    let events = written(&mut session, vec![changed.clone()]);
+    assert_eq!(kinds(&events), ["custom.otlp.span_changed"]);
+    assert_eq!(written(&mut session, vec![changed]).len(), 0);
+}
+
+#[test]
+fn a_session_read_from_the_ledger_goes_on_as_the_one_that_was_kept() {
+    let mut compacting = chat(2, 2, &["go", "on"], &[("c2", "pay")], "");
+    compacting
+        .attributes
+        .retain(|one| one.key != "gen_ai.output.messages");
+    let answer = json!([
+        { "type": "tool_call", "id": "c2", "name": "pay", "arguments": { "x": 1 } },
+        { "type": "compaction", "content": "so far" },
+    ]);
+    compacting.attributes.push(attribute(
+        "gen_ai.output.messages",
+        json!([{ "role": "assistant", "parts": answer }]),
+    ));
+    let first = vec![chat(1, 1, &["go"], &[("c1", "look")], ""), compacting];
+    let next = || {
+        vec![
+            chat(1, 1, &["go"], &[("c1", "look")], ""),
+            chat(5, 1, &["late"], &[], "late"),
+            tool(3, 3, None, "pay", json!("paid")),
+            chat(4, 4, &["so far"], &[], "done"),
+        ]
+    };
+    let mut kept = new();
+    for conversation in &decoded(&request(first)).conversations {
+        assert_eq!(kept.write(conversation, None), []);
+    }
+    let mut read = new();
+    read.learn(&recorded(&kept.take()));
+    assert_eq!((read.agent(), read.events()), (Some("main"), kept.events()));
+    assert_eq!(read.open_call(), None, "two calls are open");
+    let (kept, read) = (written(&mut kept, next()), written(&mut read, next()));
+    assert_eq!(kept, read);
+    assert_eq!(
+        kinds(&read),
+        [
+            "custom.otlp.late_context",
+            "model.responded",
+            "tool.returned",
+            "context.mutated",
+            "context.captured",
+            "model.responded",
+        ]
+    );
+    assert_eq!(read[2].3["call_id"], "c2");
+    assert_eq!(read[3].3["summary"]["text"], "so far");
+}
+
+#[test]
+fn turns_go_on_over_batches_and_a_late_context_is_no_change() {
+    let mut session = new();
+    let first = written(
+        &mut session,
+        vec![
+            chat(1, 1, &["go"], &[], "a"),
+            chat(2, 5, &["go", "on"], &[], "b"),
+        ],
+    );
+    assert_eq!(turns_of(&first, "context.captured"), [1, 2]);
+    // It began between the two and ended after them.
+    let late = written(
+        &mut session,
+        vec![chat(3, 3, &["something else"], &[("c9", "look")], "")],
+    );
+    assert_eq!(
+        kinds(&late),
+        ["custom.otlp.late_context", "model.responded", "tool.called"]
+    );
+    assert_eq!(turns_of(&late, "tool.called"), [3]);
+    assert_eq!(late[0].3["parts"].as_array().map(Vec::len), Some(2));
+    let next = written(
+        &mut session,
+        vec![chat(4, 9, &["go", "on", "more"], &[], "c")],
+    );
+    assert_eq!(turns_of(&next, "context.captured"), [4]);
+    assert_eq!(
+        captured(&next)[0].base,
+        Some(2),
+        "the late one stands in nobody's way"
+    );
+    // One that is late and builds on the last context changes nothing.
+    let grown = chat(5, 8, &["go", "on", "more", "and more"], &[], "d");
+    assert_eq!(
+        turns_of(&written(&mut session, vec![grown]), "context.captured"),
+        [5]
+    );
+}
+
+#[test]
+fn a_run_that_no_answer_told_of_has_a_turn_of_its_own() {
+    let mut session = new();
+    let events = written(
+        &mut session,
+        vec![
+            chat(1, 1, &["go"], &[("c1", "look")], ""),
+            tool(2, 2, Some("c7"), "pay", json!(1)),
+            tool(3, 3, Some("c8"), "pay", json!(1)),
+            chat(4, 4, &["go"], &[], "done"),
+        ],
+    );
+    assert_eq!(turns_of(&events, "tool.called"), [1, 2, 2]);
+    assert_eq!(turns_of(&events, "context.captured"), [1, 3]);
+    // Where the answer is not known, they are the last turn's.
+    let mut bare = chat(1, 1, &["go"], &[], "");
+    bare.attributes
+        .retain(|one| one.key != "gen_ai.output.messages");
+    let events = written(
+        &mut new(),
+        vec![bare, tool(2, 2, Some("c1"), "pay", json!(1))],
+    );
+    assert_eq!(turns_of(&events, "tool.called"), [1]);
+}
+
+#[test]
+fn runs_without_a_call_id_join_the_one_call_that_fits() {
+    let mut session = new();
+    let events = written(
+        &mut session,
+        vec![
+            chat(1, 1, &["go"], &[("c1", "look"), ("c2", "pay")], ""),
+            tool(2, 2, None, "pay", json!("paid")),
+            tool(3, 3, None, "pay", json!("paid again")),
+        ],
+    );
+    let returned: Vec<&str> = events
+        .iter()
+        .filter_map(|(.., payload, _)| match payload {
+            Payload::ToolReturned(returned) => Some(returned.call_id.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(returned, ["c2", "span:0303030303030303"]);
+}
+
+#[test]
+fn a_result_without_a_run_is_known_from_the_request_that_holds_it() {
+    let after = |number, second| {
+        let mut span = chat(number, second, &[], &[], "done");
+        span.attributes
+            .retain(|one| one.key != "gen_ai.input.messages");
+        let result = json!({ "type": "tool_call_response", "id": "c1", "response": "{\"y\":2}" });
+        span.attributes.push(attribute(
+            "gen_ai.input.messages",
+            json!([{ "role": "user", "parts": [result] }]),
+        ));
+        span
+    };
+    let mut session = new();
+    let spans = vec![
+        chat(1, 1, &["go"], &[("c1", "look")], ""),
+        after(3, 3),
+        after(4, 4),
+    ];
+    let events = written(&mut session, spans);
+    let returned: Vec<_> = events
+        .iter()
+        .filter(|(_, kind, ..)| kind == "tool.returned")
+        .collect();
+    assert_eq!(returned.len(), 1);
+    assert_eq!(returned[0].3["result"], json!({ "y": 2 }));
+    // Its run comes late: there is nothing more to say.
+    let late = written(&mut session, vec![tool(2, 2, Some("c1"), "look", json!(2))]);
+    assert_eq!(kinds(&late), ["custom.otlp.operation"]);
+}
+
+#[test]
+fn a_failed_run_is_an_error_whether_it_returned_something_or_not() {
+    let mut failed = tool(2, 2, Some("c1"), "look", Json::Null);
+    failed.status = Some(super::super::wire::Status {
+        code: super::super::wire::Status::ERROR,
+        message: "boom".to_owned(),
+    });
+    let mut retried = failed.clone();
+    retried.span_id = vec![3; 8];
+    retried
+        .attributes
+        .push(attribute("gen_ai.tool.call.result", "try again"));
+    let events = written(
+        &mut new(),
+        vec![chat(1, 1, &["go"], &[("c1", "look")], ""), failed, retried],
+    );
+    let results: Vec<(ReturnStatus, &str)> = events
+        .iter()
+        .filter_map(|(.., payload, _)| match payload {
+            Payload::ToolReturned(returned) => {
+                Some((returned.status, returned.result.as_ref()?.get()))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        results,
+        [
+            (ReturnStatus::Error, "{\"error\":\"boom\"}"),
+            (ReturnStatus::Error, "\"try again\""),
+        ]
+    );
+}
+
+#[test]
+fn a_context_that_may_lack_parts_says_why() {
+    let cut = |change: &dyn Fn(&mut Span)| {
+        let mut span = chat(1, 1, &["go"], &[], "a");
+        change(&mut span);
+        let events = written(&mut new(), vec![span]);
+        let contexts = captured(&events);
+        contexts
+            .first()
+            .map(|context| (context.incomplete.clone(), context.parts.len()))
+    };
+    let replace = |span: &mut Span, key: &str, text: &str| {
+        span.attributes.retain(|one| one.key != key);
+        span.attributes.push(attribute(key, text));
+    };
+    let (reason, _) =
+        cut(&|span| replace(span, "gen_ai.input.messages", "[{\"role\":\"us")).expect("a context");
+    assert!(reason.is_some_and(|reason| reason.contains("no JSON")));
+    let empty = json!([{ "role": "user", "parts": [{ "type": "text" }] }]).to_string();
+    let (reason, parts) =
+        cut(&|span| replace(span, "gen_ai.input.messages", &empty)).expect("a context");
+    assert!(reason.is_some_and(|reason| reason.contains("leaves content out")));
+    assert_eq!(parts, 1);
+    let (reason, _) = cut(&|span| span.dropped_attributes_count = 3).expect("a context");
+    assert!(reason.is_some_and(|reason| reason.contains("dropped 3")));
+    let (reason, _) = cut(&|span| {
+        span.attributes
+            .push(attribute("gen_ai.request.previous_response.id", "resp_1"));
+    })
+    .expect("a context");
+    assert!(reason.is_some_and(|reason| reason.contains("resp_1")));
+    let nothing = cut(&|span| {
+        span.attributes
+            .retain(|one| !one.key.contains("messages") && !one.key.contains("system"));
+    });
+    assert_eq!(
+        nothing, None,
+        "a context of which nothing is told is not captured"
+    );
+}
+
+#[test]
+fn what_a_resource_declares_is_declared_once() {
+    let resource = [
+        ("service.name", "refunds"),
+        (
+            "remembrancer.prohibition.budget",
+            "Never refund over 100 EUR.",
+        ),
+        ("remembrancer.intent", "Handle refunds"),
+        ("remembrancer.fact.not an id", "x"),
+    ];
+    let mut session = new();
+    let export = decoded(&request_of(&resource, vec![chat(1, 1, &["go"], &[], "a")]));
+    let rejected = session.write(&export.conversations[0], None);
+    assert_eq!(rejected.len(), 1);
+    assert!(
+        rejected[0].reason.contains("remembrancer.fact.not an id"),
+        "{rejected:?}"
+    );
+    let first = events(&mut session);
+    assert_eq!(
+        kinds(&first)[..3],
+        ["session.started", "intent.declared", "constraint.declared"]
+    );
+    assert_eq!(first[2].3["id"], "budget");
+    assert_eq!(first[2].3["kind"], "prohibition");
+    let export = decoded(&request_of(&resource, vec![chat(2, 2, &["go"], &[], "a")]));
+    session.write(&export.conversations[0], None);
+    assert_eq!(
+        kinds(&events(&mut session)),
+        ["context.captured", "model.responded"]
+    );
+}
+
+#[test]
+fn agents_of_one_conversation_have_sessions_of_their_own() {
+    let mut other = chat(2, 2, &["sub task"], &[], "a");
+    for one in &mut other.attributes {
+        if one.key == "gen_ai.agent.name" {
+            *one = attribute("gen_ai.agent.name", "helper of main");
+        }
+    }
+    let mut export = decoded(&request(vec![chat(1, 1, &["go"], &[], ""), other]));
+    let mut conversation = export.conversations.remove(0);
+    let others = conversation.split(None);
+    assert_eq!(conversation.session().as_str(), "talk");
+    assert_eq!(others.len(), 1);
+    assert!(
+        others[0]
+            .session()
+            .as_str()
+            .starts_with("talk:agent:helperofmain-")
+    );
+    let parent = others[0].parent().expect("a parent");
+    assert_eq!((parent.0.as_str(), &parent.1), ("talk", &None));
+    // Later batches go by the agent that the session is of.
+    let mut export = decoded(&request(vec![chat(3, 3, &["go"], &[], "")]));
+    assert_eq!(
+        export
+            .conversations
+            .remove(0)
+            .split(Some("helper of main"))
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn a_session_without_an_id_is_its_trace_s_and_a_sub_agent_knows_its_call() {
+    let unnamed = |span: &mut Span| {
+        span.attributes
+            .retain(|one| one.key != "gen_ai.conversation.id")
+    };
+    let mut alone = chat(1, 1, &["go"], &[], "");
+    unnamed(&mut alone);
+    let export = decoded(&request(vec![alone]));
+    let name = format!("trace:{}", "07".repeat(16));
+    assert_eq!(export.conversations[0].session().as_str(), name);
+    let mut session = new();
+    session.write(&export.conversations[0], None);
+    let start = &events(&mut session)[0].3;
+    assert!(
+        start["labels"]["session_id"]
+            .as_str()
+            .is_some_and(|told| told.contains("derived"))
+    );
+
+    let call = tool(2, 2, Some("c1"), "delegate", json!("done"));
+    let mut under = chat(3, 3, &["sub task"], &[], "");
+    under.parent_span_id = vec![2; 8];
+    for one in &mut under.attributes {
+        if one.key == "gen_ai.conversation.id" {
+            *one = attribute("gen_ai.conversation.id", "sub");
+        }
+    }
+    let mut unnamed_child = tool(4, 4, Some("s1"), "look", json!(1));
+    unnamed_child.parent_span_id = vec![3; 8];
+    unnamed(&mut unnamed_child);
+    let export = decoded(&request(vec![call, under, unnamed_child]));
+    let sub = &export.conversations[1];
+    assert_eq!(sub.session().as_str(), "sub");
+    let parent = sub.parent().expect("a parent");
+    assert_eq!(
+        (parent.0.as_str(), parent.1.as_deref()),
+        ("talk", Some("c1"))
+    );
+    assert_eq!(
+        sub.spans.len(),
+        2,
+        "the child of a named span is of the same conversation"
+    );
+}
+
+#[test]
+fn a_compaction_that_is_claimed_is_declared_at_the_turn_that_it_shows_in() {
+    let summary = |number, second| {
+        let mut span = chat(number, second, &[], &[], "a");
+        span.attributes
+            .retain(|one| one.key != "gen_ai.input.messages");
+        span.attributes.push(attribute(
+            "gen_ai.input.messages",
+            json!([{ "role": "assistant", "parts": [{ "type": "compaction", "content": "so far" }] }]),
+        ));
+        span
+    };
+    let mut session = new();
+    let events = written(
+        &mut session,
+        vec![chat(1, 1, &["go"], &[], "a"), summary(2, 2), summary(3, 3)],
+    );
+    assert_eq!(turns_of(&events, "context.mutated"), [2]);
+    let mutated = events
+        .iter()
+        .find(|(_, kind, ..)| kind == "context.mutated");
+    assert_eq!(
+        mutated.map(|one| &one.3["summary"]["text"]),
+        Some(&json!("so far"))
+    );
+
+    let mut flagged = chat(5, 5, &["go", "more"], &[], "a");
+    flagged
+        .attributes
+        .push(attribute("gen_ai.conversation.compacted", true));
+    let mut still = chat(6, 6, &["go", "more", "on"], &[], "a");
+    still
+        .attributes
+        .push(attribute("gen_ai.conversation.compacted", true));
+    let events = written(&mut session, vec![flagged, still]);
+    assert_eq!(turns_of(&events, "context.mutated"), [4]);
+}
+
+#[test]
+fn large_arguments_and_results_are_cut_and_say_so() {
+    let large = "x".repeat(300 * 1024);
+    let events = written(
+        &mut new(),
+        vec![
+            chat(1, 1, &["go"], &[("c1", "look")], &large),
+            tool(2, 2, Some("c1"), "look", json!(large)),
+        ],
+    );
+    let returned = events.iter().find(|(_, kind, ..)| kind == "tool.returned");
+    let result = &returned.expect("a result").3["result"];
+    assert_eq!(
+        (&result["cut"], &result["bytes"]),
+        (&json!(true), &json!(300 * 1024 + 2))
+    );
+    assert!(result["blake3"].is_string());
+    let responded = events
+        .iter()
+        .find(|(_, kind, ..)| kind == "model.responded");
+    let text = responded.expect("an answer").3["text"][0]
+        .as_str()
+        .expect("a text");
+    assert!(text.len() < 100 * 1024 && text.ends_with("bytes, cut)"));
+}
