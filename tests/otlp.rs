@@ -217,6 +217,7 @@ fn a_real_agent_with_its_own_instrumentation_is_recorded() {
     let run = Command::new(&python)
         .args([script, "refund-17"])
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", &server.url)
+        .env("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
         .env("OTEL_EXPORTER_OTLP_HEADERS", format!("authorization=Bearer%20{key}"))
         .env(
             "OTEL_RESOURCE_ATTRIBUTES",

@@ -137,7 +137,7 @@ limits! {
         missing_hashes_max: usize = MISSING_HASHES_MAX;
     }
     told {
-        /// Largest body of `POST /v1/events`, unpacked, in bytes.
+        /// Largest body of `POST /v1/events`, or of what other programs send, unpacked, in bytes.
         batch_bytes_max: usize = 8 * MIB, 64 * KIB => 256 * MIB;
         /// Most events in one `POST /v1/events`.
         batch_events_max: usize = 5000, 1 => 100_000;

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -25,8 +26,10 @@ use super::sessions::{ForeignSession, Sessions};
 
 /// Where exporters send to, unless they are told another path.
 pub(crate) const PATH: &str = "/v1/traces";
-/// Requests that are decoded at the same time: a body's spans take many times its size in memory.
-const DECODED_AT_ONCE: usize = 4;
+/// Requests that are worked on at the same time: a body's spans take many times its size in memory.
+const REQUESTS_AT_ONCE: usize = 8;
+/// How long a request waits for its turn. Exporters give up after ten seconds, and do not try again then.
+const WAIT: Duration = Duration::from_secs(5);
 /// Traces of which is kept which session they began with.
 const TRACES_MAX: usize = 4096;
 /// Seconds after which an exporter tries again where nothing says when.
@@ -60,7 +63,7 @@ impl ForeignSession for Session {
 pub(crate) struct Otlp {
     sessions: Arc<Sessions<Session>>,
     traces: Mutex<Traces>,
-    decoding: Arc<Semaphore>,
+    working: Semaphore,
 }
 
 /// The session that each trace began with, of the traces that were seen last.
@@ -75,12 +78,18 @@ impl Otlp {
         Self {
             sessions: Arc::new(Sessions::new()),
             traces: Mutex::default(),
-            decoding: Arc::new(Semaphore::new(DECODED_AT_ONCE)),
+            working: Semaphore::new(REQUESTS_AT_ONCE),
         }
     }
 
     async fn export(&self, form: Form, request: &IntakeRequest) -> Result<IntakeAnswer, Problem> {
-        let export = match self.decode(form, request).await? {
+        let turn = tokio::time::timeout(WAIT, self.working.acquire()).await;
+        let Ok(Ok(_working)) = turn else {
+            let detail =
+                "too many traces are being taken in; nothing was stored, try again shortly";
+            return Err(Problem::new(Slug::Busy, detail));
+        };
+        let export = match decode(form, request).await? {
             Ok(export) => export,
             Err(error) => {
                 let body = otlp::refused(form, INVALID_ARGUMENT, &error.to_string());
@@ -111,25 +120,6 @@ impl Otlp {
         };
         let body = otlp::accepted(form, spans.len(), &message);
         Ok(IntakeAnswer::new(StatusCode::OK, form.media_type(), body))
-    }
-
-    /// Reads a request's spans where that holds up nobody.
-    async fn decode(
-        &self,
-        form: Form,
-        request: &IntakeRequest,
-    ) -> Result<Result<Export, otlp::DecodeError>, Problem> {
-        let body = request.body.clone();
-        let permit = Arc::clone(&self.decoding).acquire_owned().await;
-        let decoded = tokio::task::spawn_blocking(move || {
-            let export = Export::decode(form, &body);
-            drop(permit);
-            export
-        });
-        decoded.await.map_err(|error| {
-            tracing::error!(%error, "spans could not be decoded");
-            Problem::new(Slug::Internal, "the spans could not be decoded")
-        })
     }
 
     /// Records a conversation; its agents other than the main one have sessions of their own.
@@ -253,6 +243,19 @@ impl Otlp {
         }
         Ok(())
     }
+}
+
+/// Reads a request's spans where that holds up nobody.
+async fn decode(
+    form: Form,
+    request: &IntakeRequest,
+) -> Result<Result<Export, otlp::DecodeError>, Problem> {
+    let body = request.body.clone();
+    let decoded = tokio::task::spawn_blocking(move || Export::decode(form, &body));
+    decoded.await.map_err(|error| {
+        tracing::error!(%error, "spans could not be decoded");
+        Problem::new(Slug::Internal, "the spans could not be decoded")
+    })
 }
 
 #[async_trait]

@@ -49,7 +49,7 @@ struct Message {
     calls: BTreeMap<u32, Map<String, Json>>,
 }
 
-/// The messages under a prefix in the form of the GenAI conventions; `None` if there are none.
+/// The messages under a prefix in the form of the `GenAI` conventions; `None` if there are none.
 pub(super) fn messages(attributes: &Attributes<'_>, naming: &Naming) -> Option<Json> {
     let mut messages: BTreeMap<u32, Message> = BTreeMap::new();
     for (name, value) in attributes.under(naming.prefix) {

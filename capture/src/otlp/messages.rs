@@ -1,4 +1,4 @@
-//! Messages of the GenAI semantic conventions as the parts of a context.
+//! Messages of the `GenAI` semantic conventions as the parts of a context.
 //!
 //! A part is told by its own type, never by its message's role: instrumentations put tool results into messages of a user. Parts
 //! of a type that is not known are kept as they are.

@@ -1,6 +1,6 @@
 //! Spans of agents, as OpenTelemetry exporters send them, turned into events.
 //!
-//! Read are the GenAI semantic conventions under their names of now and before, `OpenInference` and `OpenLLMetry`. Contexts come
+//! Read are the `GenAI` semantic conventions under their names of now and before, `OpenInference` and `OpenLLMetry`. Contexts come
 //! from what each request to the model holds, never from the history that an agent tells when its run is over: where that was
 //! rewritten, it is the rewritten one. Spans arrive after the fact, and a missing one proves nothing: every record is marked as
 //! telemetry.

@@ -7,6 +7,7 @@ use utoipa::openapi::content::Content;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::response::Response;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 
 use super::intake::Mounted;
@@ -69,7 +70,7 @@ fn operation(mounted: &Mounted) -> OperationBuilder {
         .media_types
         .iter()
         .fold(RequestBodyBuilder::new(), |body, media| {
-            body.content(*media, Content::default())
+            body.content(*media, content(media))
         });
     let key = SecurityRequirement::new("key", Vec::<String>::new());
     described
@@ -79,9 +80,22 @@ fn operation(mounted: &Mounted) -> OperationBuilder {
             operation.response(*status, Response::new(*meaning))
         })
         .tag("record")
+        .operation_id(Some(format!("post{}", mounted.path.replace('/', "_"))))
         .summary(Some(described.summary))
         .request_body(Some(body.build()))
         .security(key)
+}
+
+/// A body: an object that its own format describes, or bytes.
+fn content(media: &str) -> Content {
+    let schema = if media.ends_with("json") {
+        ObjectBuilder::new()
+    } else {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)))
+    };
+    Content::new(Some(schema))
 }
 
 pub(super) async fn serve(State(state): State<ApiState>) -> Json<utoipa::openapi::OpenApi> {
