@@ -223,7 +223,7 @@ fn model_call(attributes: &Attributes<'_>, span: &Span) -> ModelCall {
         "llm.model_name",
     ]);
     call.response_id = owned(&["gen_ai.response.id"]);
-    let reasons = attributes.value(&["gen_ai.response.finish_reasons"]);
+    let reasons = attributes.value(&["gen_ai.response.finish_reasons", "llm.finish_reason"]);
     call.stop_reason = reasons.map(|reasons| match &reasons {
         Json::Array(items) => {
             let items: Vec<String> = items.iter().map(super::messages::written).collect();

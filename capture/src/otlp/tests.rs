@@ -1,5 +1,6 @@
 //! Spans of an agent as events.
 
+mod conventions;
 mod hostile;
 mod sessions;
 
