@@ -180,6 +180,17 @@ pub(crate) fn progress(total: u64, what: &'static str) -> indicatif::ProgressBar
         .with_message(what)
 }
 
+/// A progress bar over bytes on standard error; invisible where that is not a terminal.
+pub(crate) fn byte_progress(total: u64, what: &'static str) -> indicatif::ProgressBar {
+    let style =
+        indicatif::ProgressStyle::with_template("{msg} [{bar:30}] {bytes}/{total_bytes} ({eta})")
+            .expect("a constant template")
+            .progress_chars("=> ");
+    indicatif::ProgressBar::new(total)
+        .with_style(style)
+        .with_message(what)
+}
+
 /// A counter on standard error, for work of unknown length; invisible where that is not a terminal.
 pub(crate) fn counter(what: &'static str) -> indicatif::ProgressBar {
     let style = indicatif::ProgressStyle::with_template("{spinner} {human_pos} {msg} ({elapsed})")

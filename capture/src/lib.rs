@@ -9,7 +9,6 @@ pub mod hook;
 pub mod mission_continuity;
 pub mod otlp;
 mod session_writer;
-pub mod spool;
-mod tls;
+pub mod transcript;
 
 pub use session_writer::{NewEvent, SessionWriter, WriteError, Written};

@@ -14,8 +14,8 @@ const INLINE_PART_BYTES_MAX: usize = 16 * 1024;
 const INLINE_EVENT_BYTES_MAX: usize = 96 * 1024;
 /// A list of parts that is longer than this as JSON, in bytes, is sent as a blob of its own.
 const INLINE_LIST_BYTES_MAX: usize = 160 * 1024;
-/// Bytes that an id takes in memory, about.
-const ID_BYTES_HELD: usize = 120;
+/// Bytes of blobs that wait to be taken and count as one event that waits.
+const BYTES_WAITING_AS_EVENT: usize = 64 * 1024;
 /// Type of the events that introduce the blobs which do not fit into the event that needs them.
 const BLOBS_INTRODUCED: &str = "custom.blobs_introduced";
 
@@ -93,6 +93,8 @@ pub struct SessionWriter {
     /// The highest number of a turn.
     last_turn: u32,
     written: Written,
+    /// Bytes of the blobs in `written`.
+    waiting_bytes: usize,
 }
 
 impl SessionWriter {
@@ -107,6 +109,7 @@ impl SessionWriter {
             previous: None,
             last_turn: 0,
             written: Written::default(),
+            waiting_bytes: 0,
         }
     }
 
@@ -159,6 +162,7 @@ impl SessionWriter {
 
     /// What was written since this was called last.
     pub fn take(&mut self) -> Written {
+        self.waiting_bytes = 0;
         std::mem::take(&mut self.written)
     }
 
@@ -254,39 +258,75 @@ impl SessionWriter {
         let known = before
             .as_ref()
             .filter(|(_, before)| whole.starts_with(before))
-            .map(|(base, before)| (*base, before.len()));
-        let written = self.appended(id, time, captured, known);
-        self.previous = match &written {
-            Ok(()) => Some((turn, whole)),
-            Err(_) => before,
+            .map(|(base, before)| (base, before.len()));
+        let (base, count) = known.map_or((None, 0), |(base, count)| (Some(base), count));
+        self.previous = Some((turn, whole));
+        let appended = captured.parts.into_iter().skip(count).collect();
+        let captured = ContextCaptured {
+            parts: appended,
+            ..captured
         };
-        written
+        self.capture(id, time, base, captured)
     }
 
-    /// Writes a context that has so many parts of the context of a turn before, or all of its parts.
-    fn appended(
+    /// Adds a context that holds the whole one before and, behind it, the given parts. The same as [`Self::context`], for a
+    /// caller who knows that nothing else changed: what it costs grows with the new parts alone. Without a context before,
+    /// these are the whole.
+    pub fn grown_context(
         &mut self,
         id: &str,
         time: Option<&str>,
         captured: ContextCaptured,
-        known: Option<(u32, usize)>,
     ) -> Result<(), WriteError> {
-        let appended = captured
-            .parts
-            .into_iter()
-            .skip(known.map_or(0, |(_, count)| count));
+        let (base, mut whole) = match self.previous.take() {
+            Some((base, before)) => (Some(base), before),
+            None => (None, Vec::new()),
+        };
+        whole.extend(captured.parts.iter().map(by_hash));
+        self.previous = Some((captured.turn, whole));
+        self.capture(id, time, base, captured)
+    }
+
+    /// Writes a capture whose parts follow those of the turn `base`.
+    fn capture(
+        &mut self,
+        id: &str,
+        time: Option<&str>,
+        base: Option<u32>,
+        captured: ContextCaptured,
+    ) -> Result<(), WriteError> {
         let mut inline = 0;
         let mut blobs = Vec::new();
-        let parts: Vec<Part> = appended
+        let parts: Vec<Part> = captured
+            .parts
+            .into_iter()
             .map(|part| self.part(part, &mut inline, &mut blobs))
             .collect();
         let mut data = ContextCaptured {
-            base: known.map(|(base, _)| base),
+            base,
             parts,
             ..captured
         };
         self.shorten(id, &mut data, &mut blobs)?;
         self.push_with_blobs(id, &EventType::ContextCaptured, time, &data, &blobs)
+    }
+
+    /// Introduces blobs that no event has introduced yet.
+    pub fn introduce(&mut self, blobs: &[ContentHash]) -> Result<(), WriteError> {
+        for some in blobs.chunks(EVENT_BLOBS_MAX) {
+            let count = serde_json::json!({ "count": some.len() });
+            let kind = EventType::Custom(BLOBS_INTRODUCED.to_owned());
+            let id = some
+                .first()
+                .map_or_else(String::new, |hash| format!("blobs.{}", hash.short()));
+            self.push_one(&id, &kind, None, &count, some)?;
+        }
+        Ok(())
+    }
+
+    /// How much waits to be taken: the number of events, and one more for every few blobs' worth of bytes.
+    pub fn waiting(&self) -> usize {
+        self.written.events.len() + self.waiting_bytes / BYTES_WAITING_AS_EVENT
     }
 
     /// Moves a list of parts that is too long for an event into a blob.
@@ -315,8 +355,9 @@ impl SessionWriter {
         };
         let hash = ContentHash::of(text.as_bytes());
         if !self.sent.contains(&hash) {
-            *inline += text.len();
-            if text.len() <= INLINE_PART_BYTES_MAX && *inline <= INLINE_EVENT_BYTES_MAX {
+            let length = escaped_length(text);
+            *inline = inline.saturating_add(length);
+            if length <= INLINE_PART_BYTES_MAX && *inline <= INLINE_EVENT_BYTES_MAX {
                 self.sent.insert(hash);
                 self.fresh.push(hash);
                 return part;
@@ -340,7 +381,7 @@ impl SessionWriter {
     pub fn blob(&mut self, bytes: Vec<u8>, blobs: &mut Vec<ContentHash>) -> ContentHash {
         let hash = ContentHash::of(&bytes);
         if self.sent.insert(hash) {
-            self.fresh.push(hash);
+            self.waiting_bytes += bytes.len();
             self.written.blobs.insert(hash, bytes);
             blobs.push(hash);
         }
@@ -360,28 +401,18 @@ impl SessionWriter {
     }
 }
 
-/// A name as an id where its characters allow, else with a hash in its place.
-fn id_of(name: &str) -> Result<EventId, IdError> {
-    if name.len() <= 120
-        && let Ok(id) = name.parse()
-    {
-        return Ok(id);
-    }
-    format!("event-{}", &hex::encode(sha256(name.as_bytes()))[..24]).parse()
-}
-
-/// The number of the turn that an event tells of; 0 for none.
-fn turn_of(payload: &Payload) -> u32 {
-    match payload {
-        Payload::ContextCaptured(captured) => captured.turn,
-        Payload::ModelResponded(responded) => responded.turn,
-        Payload::ToolCalled(called) => called.turn,
-        _ => 0,
-    }
+/// At most how many bytes a text takes in JSON.
+fn escaped_length(text: &str) -> usize {
+    let length = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.bytes().map(length).sum()
 }
 
 /// The part with its text's hash in the place of the text.
-fn by_hash(part: &Part) -> Part {
+pub(crate) fn by_hash(part: &Part) -> Part {
     match &part.text {
         Some(text) => Part {
             hash: Some(ContentHash::of(text.as_bytes())),
@@ -392,7 +423,5 @@ fn by_hash(part: &Part) -> Part {
     }
 }
 
-mod resuming;
-
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

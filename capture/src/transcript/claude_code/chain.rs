@@ -1,0 +1,262 @@
+//! The records of one conversation, linked by their parents, and the context that stands above each of them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::assembly::Piece;
+
+/// A record, by its place among those of its conversation.
+pub(super) type NodeIndex = usize;
+/// A message of the model, by its place among those of its conversation.
+pub(super) type MessageIndex = usize;
+
+/// What a record continues from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// Nothing: it begins a conversation.
+    Root,
+    /// Another record.
+    Node(NodeIndex),
+    /// A record that is not in the file.
+    Missing,
+    /// A record that is not in the file, and the size of the next request shows that all before it was dropped.
+    Lost,
+    /// A record that is not in the file, and nothing shows what was sent of what came before it.
+    Unclear,
+}
+
+/// A record.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) parent: Parent,
+    pub(super) pieces: Vec<Piece>,
+    /// The message of the model that it is a line of.
+    pub(super) message: Option<MessageIndex>,
+    /// The message of the model whose calls' results it has.
+    pub(super) results_of: Option<MessageIndex>,
+    /// A compaction: nothing above it is sent any more, except for these.
+    pub(super) boundary: Option<Vec<NodeIndex>>,
+}
+
+/// A message of the model, gathered from its lines.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) nodes: Vec<NodeIndex>,
+    pub(super) results: Vec<NodeIndex>,
+}
+
+/// The records of one conversation.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    pub(super) nodes: Vec<Node>,
+    pub(super) messages: Vec<Gathered>,
+    by_message_id: HashMap<String, MessageIndex>,
+    /// Results that were emptied, and what stands in their place.
+    stubs: HashMap<Piece, Piece>,
+    /// System prompt and tools.
+    pub(super) head: Vec<Piece>,
+}
+
+/// The records above a request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Walk {
+    /// From the first to the last.
+    pub(super) path: Vec<NodeIndex>,
+    /// The compaction that it begins with.
+    pub(super) boundary: Option<NodeIndex>,
+    /// The first record, where it continues from one that is not in the file.
+    pub(super) dangling: Option<NodeIndex>,
+}
+
+impl Chain {
+    /// The message with an id, and whether it is new.
+    pub(super) fn message(&mut self, id: &str) -> (MessageIndex, bool) {
+        if let Some(&known) = self.by_message_id.get(id) {
+            return (known, false);
+        }
+        let at = self.messages.len();
+        self.messages.push(Gathered::default());
+        self.by_message_id.insert(id.to_owned(), at);
+        (at, true)
+    }
+
+    /// Adds a record.
+    pub(super) fn push(&mut self, node: Node) -> NodeIndex {
+        let at = self.nodes.len();
+        if let Some(message) = node.message {
+            self.messages[message].nodes.push(at);
+        }
+        if let Some(message) = node.results_of {
+            self.messages[message].results.push(at);
+        }
+        self.nodes.push(node);
+        at
+    }
+
+    /// A result that was emptied.
+    pub(super) fn stub(&mut self, result: Piece, in_its_place: Piece) {
+        self.stubs.insert(result, in_its_place);
+    }
+
+    /// The records above and with a leaf.
+    pub(super) fn walk(&self, leaf: Option<NodeIndex>) -> Walk {
+        let mut walk = Walk::default();
+        let mut at = leaf;
+        while let Some(index) = at {
+            let node = &self.nodes[index];
+            if node.boundary.is_some() {
+                walk.boundary = Some(index);
+                break;
+            }
+            walk.path.push(index);
+            at = match node.parent {
+                // A parent stands before its child, so this ends.
+                Parent::Node(parent) if parent < index => Some(parent),
+                Parent::Missing | Parent::Unclear => {
+                    walk.dangling = Some(index);
+                    None
+                }
+                _ => None,
+            };
+        }
+        walk.path.reverse();
+        walk
+    }
+
+    /// The pieces of a context, in the order in which they are sent: the lines of a message of the model together, then the
+    /// results of its calls.
+    pub(super) fn pieces(&self, walk: &Walk) -> Vec<Piece> {
+        let mut pieces = self.head.clone();
+        let mut sent: HashSet<MessageIndex> = HashSet::new();
+        let mut done: HashSet<NodeIndex> = HashSet::new();
+        let preserved = walk
+            .boundary
+            .and_then(|boundary| self.nodes[boundary].boundary.as_deref())
+            .unwrap_or(&[]);
+        let (first, rest) = walk.path.split_at(walk.path.len().min(1));
+        // What was preserved stands behind the summary; where it was written anew behind the boundary, the path has it.
+        for &node in first.iter().chain(preserved).chain(rest) {
+            self.add(node, &mut sent, &mut done, &mut pieces);
+        }
+        for piece in &mut pieces {
+            if let Some(&stub) = self.stubs.get(piece) {
+                *piece = stub;
+            }
+        }
+        pieces
+    }
+
+    fn add(
+        &self,
+        index: NodeIndex,
+        sent: &mut HashSet<MessageIndex>,
+        done: &mut HashSet<NodeIndex>,
+        pieces: &mut Vec<Piece>,
+    ) {
+        let node = &self.nodes[index];
+        match node.message {
+            Some(message) if sent.insert(message) => {
+                let gathered = &self.messages[message];
+                for &part in gathered.nodes.iter().chain(&gathered.results) {
+                    if done.insert(part) {
+                        pieces.extend(&self.nodes[part].pieces);
+                    }
+                }
+            }
+            Some(_) => {}
+            None => {
+                if done.insert(index) {
+                    pieces.extend(&node.pieces);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::super::transcript::Assembly;
+    use super::super::super::recording::Recording;
+    use super::*;
+    use remembrancer_schema::payload::{Part, PartKind};
+
+    struct Built {
+        chain: Chain,
+        assembly: Assembly,
+        recording: Recording,
+    }
+
+    impl Built {
+        fn new() -> Self {
+            Self {
+                chain: Chain::default(),
+                assembly: Assembly::default(),
+                recording: Recording::new(
+                    "s".parse().expect("an id"),
+                    None,
+                    &super::super::super::ImportOptions::default(),
+                ),
+            }
+        }
+
+        fn node(&mut self, text: &str, parent: Parent, of: [Option<MessageIndex>; 2]) -> usize {
+            let part = Part::inline(PartKind::User, text);
+            let piece = self.assembly.add(vec![part], &mut self.recording);
+            self.chain.push(Node {
+                parent,
+                pieces: vec![piece],
+                message: of[0],
+                results_of: of[1],
+                boundary: None,
+            })
+        }
+
+        fn texts(&self, leaf: usize) -> Vec<String> {
+            let pieces = self.chain.pieces(&self.chain.walk(Some(leaf)));
+            let parts = pieces
+                .iter()
+                .flat_map(|&piece| self.assembly.parts(piece))
+                .map(|part| part.text.clone().expect("a text"));
+            parts.collect()
+        }
+    }
+
+    #[test]
+    fn parallel_calls_and_their_results_are_gathered() {
+        let mut built = Built::new();
+        let task = built.node("task", Parent::Root, [None; 2]);
+        let (message, is_new) = built.chain.message("m1");
+        assert!(is_new);
+        let one = built.node("call 1", Parent::Node(task), [Some(message), None]);
+        let two = built.node("call 2", Parent::Node(one), [Some(message), None]);
+        built.node("result 1", Parent::Node(one), [None, Some(message)]);
+        let result = built.node("result 2", Parent::Node(two), [None, Some(message)]);
+        let three = built.node("call 3", Parent::Node(result), [Some(message), None]);
+        let last = built.node("result 3", Parent::Node(three), [None, Some(message)]);
+        assert_eq!(
+            built.texts(last),
+            [
+                "task", "call 1", "call 2", "call 3", "result 1", "result 2", "result 3"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_boundary_ends_the_walk_and_what_it_preserves_follows_the_summary() {
+        let mut built = Built::new();
+        let task = built.node("task", Parent::Root, [None; 2]);
+        let kept = built.node("kept", Parent::Node(task), [None; 2]);
+        let boundary = built.chain.push(Node {
+            parent: Parent::Root,
+            pieces: Vec::new(),
+            message: None,
+            results_of: None,
+            boundary: Some(vec![kept]),
+        });
+        let summary = built.node("summary", Parent::Node(boundary), [None; 2]);
+        let next = built.node("next", Parent::Node(summary), [None; 2]);
+        assert_eq!(built.texts(next), ["summary", "kept", "next"]);
+        assert_eq!(built.chain.walk(Some(next)).boundary, Some(boundary));
+        let lost = built.node("lost", Parent::Missing, [None; 2]);
+        assert_eq!(built.chain.walk(Some(lost)).dangling, Some(lost));
+    }
+}

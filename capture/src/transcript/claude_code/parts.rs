@@ -1,0 +1,220 @@
+//! What a record of a Claude Code session adds to a context.
+
+use remembrancer_schema::ContentHash;
+use remembrancer_schema::payload::{Part, PartKind, PartOrigin};
+
+use super::record::{Attachment, Block, Message, Record, texts};
+
+/// What stands in the place of a tool result that the program emptied.
+pub(super) const CLEARED_RESULT: &str = "[Old tool result content cleared]";
+
+/// Texts that the program puts into the user's messages and that hold what a local command printed.
+const LOCAL_OUTPUT: [&str; 4] = [
+    "<local-command-stdout>",
+    "<local-command-stderr>",
+    "<bash-stdout>",
+    "<bash-stderr>",
+];
+/// The program's own remark that such output follows.
+const LOCAL_CAVEAT: &str = "<local-command-caveat>";
+
+/// The parts of a message of the user: of what the user wrote, of tool results, and of what the program says in the user's
+/// place.
+pub(super) fn of_user(record: &Record, message: &Message) -> Vec<Part> {
+    let blocks = message.blocks();
+    blocks
+        .into_iter()
+        .filter_map(|block| user_part(record, block))
+        .collect()
+}
+
+fn user_part(record: &Record, block: Block) -> Option<Part> {
+    match block.kind.as_str() {
+        "text" => {
+            let text = block.text.filter(|text| !text.is_empty())?;
+            let (kind, origin) = user_kind(record, &text);
+            Some(Part {
+                origin,
+                ..Part::inline(kind, text)
+            })
+        }
+        "tool_result" => Some(result_part(block)),
+        "image" | "document" => Some(medium_part(&block)),
+        _ => None,
+    }
+}
+
+/// Whose words a text in a message of the user is.
+fn user_kind(record: &Record, text: &str) -> (PartKind, Option<PartOrigin>) {
+    if record.is_compact_summary == Some(true) {
+        return (PartKind::Summary, None);
+    }
+    if LOCAL_OUTPUT.iter().any(|mark| text.starts_with(mark)) {
+        return (PartKind::Other, Some(PartOrigin::Tool));
+    }
+    if text.starts_with(LOCAL_CAVEAT) {
+        return (PartKind::Other, None);
+    }
+    if record.is_meta == Some(true) {
+        return (PartKind::Memory, None);
+    }
+    let is_human = record
+        .origin
+        .as_ref()
+        .and_then(|origin| origin.kind.as_deref())
+        .is_none_or(|kind| kind == "human");
+    let origin = (!is_human).then_some(PartOrigin::Application);
+    (PartKind::User, origin)
+}
+
+fn result_part(block: Block) -> Part {
+    let content = super::record::blocks(block.content.as_deref());
+    let texts: Vec<String> = content
+        .into_iter()
+        .filter_map(|inner| match inner.kind.as_str() {
+            "image" | "document" => medium_part(&inner).text,
+            _ => inner.text,
+        })
+        .collect();
+    Part {
+        call_id: block.tool_use_id,
+        ..Part::inline(PartKind::ToolResult, texts.join("\n"))
+    }
+}
+
+/// An image or a document: what it is and its hash. Its bytes are not kept.
+fn medium_part(block: &Block) -> Part {
+    let source = block.source.as_ref();
+    let data = source
+        .and_then(|source| source.data.as_deref())
+        .unwrap_or("");
+    let media_type = source.and_then(|source| source.media_type.as_deref());
+    let text = format!(
+        "[{}, {} bytes of base64, BLAKE3 {}]",
+        media_type.unwrap_or(&block.kind),
+        data.len(),
+        ContentHash::of(data.as_bytes())
+    );
+    Part {
+        stub: true,
+        ..Part::inline(PartKind::Other, text)
+    }
+}
+
+/// What stands in the place of an emptied result.
+pub(super) fn cleared_result(part: &Part) -> Part {
+    Part {
+        text: Some(CLEARED_RESULT.to_owned()),
+        hash: None,
+        stub: true,
+        ..part.clone()
+    }
+}
+
+/// The parts of one line of a message of the model.
+pub(super) fn of_assistant(message: &Message) -> Vec<Part> {
+    message
+        .blocks()
+        .into_iter()
+        .filter_map(|block| match block.kind.as_str() {
+            "text" => {
+                let text = block.text.filter(|text| !text.is_empty())?;
+                Some(Part::inline(PartKind::Assistant, text))
+            }
+            "thinking" => {
+                let text = block.thinking.filter(|text| !text.is_empty())?;
+                Some(Part::inline(PartKind::Reasoning, text))
+            }
+            "redacted_thinking" => Some(Part {
+                encrypted: true,
+                ..Part::by_hash(PartKind::Reasoning, ContentHash::of(block.data?.as_bytes()))
+            }),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                let name = block.name.unwrap_or_default();
+                let input = block
+                    .input
+                    .map_or_else(String::new, |raw| raw.get().to_owned());
+                Some(Part {
+                    call_id: block.id,
+                    tool: Some(name.clone()),
+                    ..Part::inline(PartKind::ToolCall, format!("{name} {input}"))
+                })
+            }
+            _ => {
+                // What a tool of the provider returned stands in the model's own message.
+                let found = texts(block.content.as_deref()).join("\n");
+                (!found.is_empty()).then(|| Part {
+                    call_id: block.tool_use_id,
+                    ..Part::inline(PartKind::ToolResult, found)
+                })
+            }
+        })
+        .collect()
+}
+
+/// What an attachment adds to a context.
+pub(super) struct Attached {
+    pub(super) parts: Vec<Part>,
+    /// The request's head: system prompt and tools, which stand before everything else.
+    pub(super) is_head: bool,
+    /// A rules file: its name and its text.
+    pub(super) rules: Option<(String, String)>,
+}
+
+pub(super) fn of_attachment(attachment: &Attachment) -> Attached {
+    let kind = attachment.kind.as_deref().unwrap_or("");
+    if kind == "prompt_snapshot" {
+        return head(attachment);
+    }
+    let rendered = texts(attachment.rendered.as_deref());
+    let content = texts(attachment.content.as_deref());
+    let prompt = texts(attachment.prompt.as_deref());
+    let found = [rendered, content.clone(), prompt]
+        .into_iter()
+        .find(|texts| !texts.is_empty())
+        .unwrap_or_default();
+    let (part_kind, origin) = match kind {
+        "queued_command" => (PartKind::User, None),
+        "nested_memory" | "instructions" => (PartKind::Memory, Some(PartOrigin::Operator)),
+        "hook_additional_context"
+        | "invoked_skills"
+        | "plan_file_reference"
+        | "relevant_memories" => (PartKind::Memory, None),
+        "file" | "compact_file_reference" | "edited_text_file" | "selected_lines_in_ide" => {
+            (PartKind::Other, Some(PartOrigin::Tool))
+        }
+        _ => (PartKind::Other, None),
+    };
+    let is_rules = matches!(kind, "nested_memory" | "instructions");
+    let name = attachment.path.clone();
+    let rules = is_rules.then(|| {
+        let text = if content.is_empty() { &found } else { &content };
+        (
+            name.clone().unwrap_or_else(|| kind.to_owned()),
+            text.join("\n"),
+        )
+    });
+    let parts = found.into_iter().map(|text| Part {
+        origin,
+        name: name.clone(),
+        ..Part::inline(part_kind, text)
+    });
+    Attached {
+        parts: parts.collect(),
+        is_head: false,
+        rules,
+    }
+}
+
+fn head(attachment: &Attachment) -> Attached {
+    let prompts = texts(attachment.system_prompt.as_deref())
+        .into_iter()
+        .map(|text| Part::inline(PartKind::System, text));
+    let tools = attachment.tools.iter().flatten();
+    let schemas = tools.map(|tool| Part::inline(PartKind::ToolSchema, tool.get()));
+    Attached {
+        parts: prompts.chain(schemas).collect(),
+        is_head: true,
+        rules: None,
+    }
+}

@@ -1,0 +1,377 @@
+//! Lines of a Codex rollout.
+
+use remembrancer_schema::ContentHash;
+use remembrancer_schema::payload::{Part, PartKind, PartOrigin, Usage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::{Line, whole_characters};
+
+/// One line: its type, and what it carries.
+#[derive(Debug, Deserialize)]
+pub(super) struct RolloutLine {
+    pub(super) timestamp: Option<String>,
+    #[serde(rename = "type")]
+    pub(super) kind: Option<String>,
+    pub(super) payload: Option<Box<RawValue>>,
+}
+
+/// `session_meta`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Meta {
+    pub(super) id: Option<String>,
+    pub(super) timestamp: Option<String>,
+    pub(super) cwd: Option<String>,
+    pub(super) cli_version: Option<String>,
+    pub(super) forked_from_id: Option<String>,
+    pub(super) base_instructions: Option<Instructions>,
+    pub(super) instructions: Option<String>,
+    pub(super) source: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Instructions {
+    pub(super) text: Option<String>,
+}
+
+impl Meta {
+    /// The session that started this one.
+    pub(super) fn parent(&self) -> Option<&str> {
+        self.source
+            .as_ref()?
+            .pointer("/subagent/thread_spawn/parent_thread_id")?
+            .as_str()
+    }
+}
+
+/// `turn_context`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TurnContext {
+    pub(super) cwd: Option<String>,
+    pub(super) approval_policy: Option<serde_json::Value>,
+    pub(super) sandbox_policy: Option<serde_json::Value>,
+    pub(super) permission_profile: Option<serde_json::Value>,
+    pub(super) model: Option<String>,
+    pub(super) user_instructions: Option<String>,
+    pub(super) developer_instructions: Option<String>,
+}
+
+/// `compacted`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Compacted {
+    pub(super) message: Option<String>,
+    pub(super) replacement_history: Option<Vec<Box<RawValue>>>,
+}
+
+/// `event_msg`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) info: Option<TokenInfo>,
+    pub(super) num_turns: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TokenInfo {
+    pub(super) last_token_usage: Option<TokenUsage>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TokenUsage {
+    input_tokens: u64,
+    cached_input_tokens: u64,
+    output_tokens: u64,
+}
+
+impl TokenUsage {
+    /// The usage as an event has it.
+    pub(super) fn usage(self) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cache_read_tokens: Some(self.cached_input_tokens),
+            cache_write_tokens: None,
+        }
+    }
+}
+
+/// `response_item`: a part of what the model sees.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Item {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) role: Option<String>,
+    content: Option<Box<RawValue>>,
+    summary: Option<Box<RawValue>>,
+    encrypted_content: Option<String>,
+    pub(super) name: Option<String>,
+    arguments: Option<String>,
+    input: Option<String>,
+    action: Option<Box<RawValue>>,
+    pub(super) call_id: Option<String>,
+    id: Option<String>,
+    output: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Content {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    image_url: Option<String>,
+}
+
+/// What a tool gave back.
+pub(super) struct ItemOutput {
+    pub(super) text: String,
+    pub(super) is_error: bool,
+}
+
+/// Reads JSON of a line; a text that was cut within a character is repaired.
+pub(super) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+impl RolloutLine {
+    /// Reads a line; a reason where it is none of a rollout.
+    pub(super) fn parse(line: &Line) -> Result<(Self, String), String> {
+        if line.is_too_long {
+            return Err("the line is too long".to_owned());
+        }
+        let text = std::str::from_utf8(&line.bytes).map_err(|error| error.to_string())?;
+        let text = whole_characters(text).unwrap_or_else(|| text.to_owned());
+        read(&text).map(|parsed| (parsed, text))
+    }
+}
+
+impl Item {
+    /// Whether the model wrote it.
+    pub(super) fn is_models(&self) -> bool {
+        match self.kind.as_str() {
+            "message" => self.role.as_deref() == Some("assistant"),
+            "reasoning"
+            | "function_call"
+            | "local_shell_call"
+            | "custom_tool_call"
+            | "web_search_call"
+            | "image_generation_call"
+            | "tool_search_call" => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the user began a turn with it: a message of the user that the program did not write in the user's place.
+    pub(super) fn is_users_turn(&self) -> bool {
+        self.kind == "message"
+            && self.role.as_deref() == Some("user")
+            && !self.texts().iter().any(|text| is_programs_own(text))
+    }
+
+    /// Whether it is a call of a tool.
+    pub(super) fn is_call(&self) -> bool {
+        matches!(
+            self.kind.as_str(),
+            "function_call" | "local_shell_call" | "custom_tool_call" | "web_search_call"
+        )
+    }
+
+    /// The call's id.
+    pub(super) fn call_name(&self) -> Option<String> {
+        self.call_id.clone().or_else(|| self.id.clone())
+    }
+
+    /// The tool that it calls.
+    pub(super) fn tool(&self) -> String {
+        self.name
+            .clone()
+            .unwrap_or_else(|| match self.kind.as_str() {
+                "local_shell_call" => "local_shell".to_owned(),
+                "web_search_call" => "web_search".to_owned(),
+                other => other.to_owned(),
+            })
+    }
+
+    /// The call's arguments, as JSON where they are.
+    pub(super) fn call_arguments(&self) -> Option<String> {
+        let action = self.action.as_ref().map(|raw| raw.get().to_owned());
+        self.arguments
+            .clone()
+            .or_else(|| self.input.clone())
+            .or(action)
+    }
+
+    /// Its texts.
+    pub(super) fn texts(&self) -> Vec<String> {
+        contents(self.content.as_deref())
+            .into_iter()
+            .filter_map(|content| content.text)
+            .filter(|text| !text.is_empty())
+            .collect()
+    }
+
+    /// What a tool gave back: a text, an object with content and success, or a list of texts and images.
+    pub(super) fn tool_output(&self) -> Option<ItemOutput> {
+        #[derive(Deserialize)]
+        struct Structured {
+            content: Option<String>,
+            success: Option<bool>,
+        }
+        if !self.kind.ends_with("_output") {
+            return None;
+        }
+        let raw = self.output.as_deref()?;
+        if let Ok(structured) = serde_json::from_str::<Structured>(raw.get()) {
+            return Some(ItemOutput {
+                text: structured.content.unwrap_or_default(),
+                is_error: structured.success == Some(false),
+            });
+        }
+        let texts: Vec<String> = contents(Some(raw))
+            .into_iter()
+            .filter_map(|content| {
+                content
+                    .text
+                    .or_else(|| image(content.image_url.as_deref()?))
+            })
+            .collect();
+        Some(ItemOutput {
+            text: texts.join("\n"),
+            is_error: false,
+        })
+    }
+
+    /// What it adds to a context.
+    pub(super) fn parts(&self) -> Vec<Part> {
+        match self.kind.as_str() {
+            "message" => self.message_parts(),
+            "reasoning" => self.reasoning_parts(),
+            "compaction" | "compaction_summary" | "context_compaction" => {
+                self.encrypted(PartKind::Summary)
+            }
+            kind if kind.ends_with("_output") => {
+                let text = self
+                    .tool_output()
+                    .map_or_else(String::new, |output| output.text);
+                vec![Part {
+                    call_id: self.call_id.clone(),
+                    ..Part::inline(PartKind::ToolResult, text)
+                }]
+            }
+            _ if self.is_call() => {
+                let arguments = self.call_arguments().unwrap_or_default();
+                vec![Part {
+                    call_id: self.call_name(),
+                    tool: Some(self.tool()),
+                    ..Part::inline(PartKind::ToolCall, format!("{} {arguments}", self.tool()))
+                }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn message_parts(&self) -> Vec<Part> {
+        let kind = match self.role.as_deref() {
+            Some("assistant") => PartKind::Assistant,
+            Some("system" | "developer") => PartKind::System,
+            _ => PartKind::User,
+        };
+        contents(self.content.as_deref())
+            .into_iter()
+            .filter_map(|content| {
+                if let Some(url) = &content.image_url {
+                    return Some(Part {
+                        stub: true,
+                        ..Part::inline(PartKind::Other, image(url)?)
+                    });
+                }
+                let text = content.text.filter(|text| !text.is_empty())?;
+                if kind == PartKind::User && is_programs_own(&text) {
+                    let is_rules = text.starts_with(RULES_HEADING);
+                    return Some(Part {
+                        origin: Some(if is_rules {
+                            PartOrigin::Operator
+                        } else {
+                            PartOrigin::Application
+                        }),
+                        ..Part::inline(PartKind::Memory, text)
+                    });
+                }
+                Some(Part::inline(kind, text))
+            })
+            .collect()
+    }
+
+    fn reasoning_parts(&self) -> Vec<Part> {
+        let summaries = contents(self.summary.as_deref())
+            .into_iter()
+            .chain(contents(self.content.as_deref()))
+            .filter_map(|content| content.text)
+            .filter(|text| !text.is_empty())
+            .map(|text| Part::inline(PartKind::Reasoning, text));
+        summaries
+            .chain(self.encrypted(PartKind::Reasoning))
+            .collect()
+    }
+
+    fn encrypted(&self, kind: PartKind) -> Vec<Part> {
+        let content = self.encrypted_content.as_ref();
+        content
+            .map(|content| Part {
+                encrypted: true,
+                ..Part::by_hash(kind, ContentHash::of(content.as_bytes()))
+            })
+            .into_iter()
+            .collect()
+    }
+}
+
+/// How the message begins in which Codex passes on rules files.
+const RULES_HEADING: &str = "# AGENTS.md instructions";
+
+/// Whether a text in a message of the user is the program's own.
+fn is_programs_own(text: &str) -> bool {
+    const OWN: [&str; 6] = [
+        RULES_HEADING,
+        "<environment_context>",
+        "<user_instructions>",
+        "<permissions instructions>",
+        "<turn_aborted>",
+        "<subagent_notification>",
+    ];
+    OWN.iter().any(|own| text.starts_with(own))
+}
+
+fn contents(content: Option<&RawValue>) -> Vec<Content> {
+    let Some(content) = content.map(RawValue::get) else {
+        return Vec::new();
+    };
+    if let Ok(text) = serde_json::from_str::<String>(content) {
+        return vec![Content {
+            kind: "text".to_owned(),
+            text: Some(text),
+            image_url: None,
+        }];
+    }
+    let list: Vec<Box<RawValue>> = serde_json::from_str(content).unwrap_or_default();
+    list.iter()
+        .filter_map(|raw| serde_json::from_str::<Content>(raw.get()).ok())
+        .filter(|content| content.kind != "encrypted_content")
+        .collect()
+}
+
+fn image(url: &str) -> Option<String> {
+    Some(format!(
+        "[image, {} bytes as an address, BLAKE3 {}]",
+        url.len(),
+        ContentHash::of(url.as_bytes())
+    ))
+}

@@ -1,0 +1,418 @@
+//! One session that is being written from a transcript.
+
+use std::collections::BTreeSet;
+
+use remembrancer_schema::hash::sha256;
+use remembrancer_schema::payload::{
+    ConstraintDeclared, ContextCaptured, EventType, ModelResponded, Part, PartKind, PartOrigin,
+    RequestedCall, ReturnStatus, SessionStarted, StatedBy, ToolCalled, ToolReturned, Usage,
+};
+use remembrancer_schema::{AgentName, ContentHash, SessionId};
+use serde::Serialize;
+
+use super::declared::{ImportOptions, ProposedRule, RuleReader, reduced};
+use super::fitting::{beginning, fitting};
+use super::lines::Line;
+use crate::{SessionWriter, WriteError, Written};
+
+/// Longest text of a response that stands in its event, all its parts together, in bytes. The next context has the whole.
+const RESPONSE_BYTES_MAX: usize = 32 * 1024;
+/// Longest record that is kept as it is in an event, in bytes; of a longer one, the beginning and the hash are.
+const RAW_BYTES_MAX: usize = 32 * 1024;
+/// Longest text in which rules are looked for, in bytes.
+const RULES_TEXT_BYTES_MAX: usize = 256 * 1024;
+/// Most rules that are read from one session.
+const RULES_MAX: usize = 500;
+
+/// Writes the events of one session.
+///
+/// An event that the recorder would refuse, because the transcript holds what no event can, is left out and told: one bad record
+/// does not keep the others out.
+#[derive(Debug)]
+pub struct Recording {
+    writer: SessionWriter,
+    turn: u32,
+    held: Vec<(ConstraintDeclared, String)>,
+    rules: Option<RuleReader>,
+    extracts: bool,
+    has_scope: bool,
+    declared: BTreeSet<String>,
+    notices: Vec<String>,
+}
+
+/// A record that is kept as it is.
+#[derive(Serialize)]
+struct RawRecord {
+    line: u64,
+    record: Box<serde_json::value::RawValue>,
+}
+
+/// A tool call in a response.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    /// The turn whose response carried it.
+    pub turn: u32,
+    /// Its id.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments as JSON; what is no JSON is kept as a text.
+    pub arguments: Option<String>,
+    /// When, as RFC 3339.
+    pub time: Option<String>,
+}
+
+/// What a call gave back.
+#[derive(Debug, Clone)]
+pub struct Returned {
+    /// The call's id.
+    pub call_id: String,
+    /// The tool, where it is known.
+    pub tool: Option<String>,
+    /// How it ended.
+    pub status: ReturnStatus,
+    /// The result as JSON; what is no JSON is kept as a text.
+    pub result: Option<String>,
+    /// When, as RFC 3339.
+    pub time: Option<String>,
+}
+
+/// The answer to one request.
+#[derive(Debug, Clone, Default)]
+pub struct Answer {
+    /// The request's number.
+    pub turn: u32,
+    /// The provider's id of it.
+    pub response_id: Option<String>,
+    /// Its texts.
+    pub text: Vec<String>,
+    /// Its calls.
+    pub calls: Vec<RequestedCall>,
+    /// What it cost.
+    pub usage: Option<Usage>,
+    /// The model.
+    pub model: Option<String>,
+    /// Why it stopped.
+    pub stop_reason: Option<String>,
+    /// When, as RFC 3339.
+    pub time: Option<String>,
+}
+
+impl Recording {
+    pub(super) fn new(
+        session: SessionId,
+        agent: Option<AgentName>,
+        options: &ImportOptions,
+    ) -> Self {
+        Self {
+            writer: SessionWriter::new(session, agent),
+            turn: 0,
+            held: Vec::new(),
+            rules: options.rules,
+            extracts: options.extract_rules,
+            has_scope: options.declared.scope.is_some(),
+            declared: BTreeSet::new(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &SessionId {
+        self.writer.session()
+    }
+
+    /// Whether a scope was declared from outside, which a transcript's own does not replace.
+    pub fn has_scope(&self) -> bool {
+        self.has_scope
+    }
+
+    /// The number of the next request.
+    pub fn next_turn(&mut self) -> u32 {
+        self.turn += 1;
+        self.turn
+    }
+
+    /// The number of the last request, 0 before the first.
+    pub fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        time: Option<&str>,
+        started: &SessionStarted,
+    ) -> Result<(), WriteError> {
+        let time = sound_time(time);
+        self.writer
+            .push("session", &EventType::SessionStarted, time, started)
+    }
+
+    /// Adds an event. `id` is a name that is the same at every import.
+    pub fn event<T: Serialize>(
+        &mut self,
+        id: &str,
+        kind: &EventType,
+        time: Option<&str>,
+        data: &T,
+    ) {
+        let outcome = self.writer.push(id, kind, sound_time(time), data);
+        self.tell(outcome);
+    }
+
+    fn tell(&mut self, outcome: Result<(), WriteError>) {
+        if let Err(error) = outcome {
+            self.notices.push(format!("left out: {error}"));
+        }
+    }
+
+    /// Declares a rule, once.
+    pub fn declare(&mut self, constraint: &ConstraintDeclared, time: Option<&str>) {
+        if self.declared.insert(constraint.id.to_string()) {
+            let id = format!("rule.{}", constraint.id);
+            self.event(&id, &EventType::ConstraintDeclared, time, constraint);
+        }
+    }
+
+    /// Keeps a rule back until a context holds its words.
+    pub(super) fn hold(&mut self, constraint: ConstraintDeclared) {
+        let words = reduced(&constraint.text);
+        self.held.push((constraint, words));
+    }
+
+    /// The rules that no context held.
+    pub(super) fn never_stated(&self) -> impl Iterator<Item = &str> {
+        self.held
+            .iter()
+            .map(|(constraint, _)| constraint.text.as_str())
+    }
+
+    /// Declares the rules of a rules file that the transcript holds. `name` is the file's.
+    pub fn rules_file(&mut self, name: &str, text: &str, time: Option<&str>) {
+        for rule in self.proposed(text) {
+            let stated_by = StatedBy {
+                role: "operator".to_owned(),
+                name: None,
+                source: Some(name.to_owned()),
+            };
+            self.propose(rule, stated_by, false, time);
+        }
+    }
+
+    fn proposed(&self, text: &str) -> Vec<ProposedRule> {
+        self.rules.map_or_else(Vec::new, |reader| {
+            reader(beginning(text, RULES_TEXT_BYTES_MAX))
+        })
+    }
+
+    fn propose(
+        &mut self,
+        rule: ProposedRule,
+        stated_by: StatedBy,
+        inferred: bool,
+        time: Option<&str>,
+    ) {
+        let words = reduced(&rule.text);
+        let id = format!("rule-{}", &hex::encode(sha256(words.as_bytes()))[..12]);
+        let Ok(id) = id.parse() else { return };
+        if self.declared.len() >= RULES_MAX {
+            let notice = format!("more than {RULES_MAX} rules: further ones are not watched");
+            if !self.notices.contains(&notice) {
+                self.notices.push(notice);
+            }
+            return;
+        }
+        let constraint = ConstraintDeclared {
+            id,
+            kind: rule.kind,
+            text: rule.text,
+            matcher: None,
+            actions: rule.actions,
+            stated_by: Some(stated_by),
+            inferred,
+        };
+        self.declare(&constraint, time);
+    }
+
+    /// Adds the context of a request, as the whole list of its parts. Parts whose texts were given before may come by their
+    /// hash.
+    pub fn context(&mut self, id: &str, time: Option<&str>, captured: ContextCaptured) {
+        self.read_rules(&captured.parts, time);
+        let outcome = self.writer.context(id, sound_time(time), captured);
+        self.tell(outcome);
+    }
+
+    /// The same, where the context before only grew: `captured` has the parts that were added at its end.
+    pub fn grown_context(&mut self, id: &str, time: Option<&str>, captured: ContextCaptured) {
+        self.read_rules(&captured.parts, time);
+        let outcome = self.writer.grown_context(id, sound_time(time), captured);
+        self.tell(outcome);
+    }
+
+    /// Finds rules in the new parts of a context, before the context itself is written: a rule counts from the first request
+    /// that was sent with it.
+    fn read_rules(&mut self, parts: &[Part], time: Option<&str>) {
+        let is_reading = self.extracts && self.rules.is_some();
+        if self.held.is_empty() && !is_reading {
+            return;
+        }
+        for part in parts.iter().filter(|part| part.kind.is_carrying()) {
+            let Some(text) = part.text.as_deref() else {
+                continue;
+            };
+            if !self.held.is_empty() {
+                self.declare_stated(text, time);
+            }
+            let is_users =
+                part.kind == PartKind::User && part.effective_origin() == PartOrigin::User;
+            if is_reading && is_users {
+                for rule in self.proposed(text) {
+                    let stated_by = StatedBy {
+                        role: "user".to_owned(),
+                        name: None,
+                        source: None,
+                    };
+                    self.propose(rule, stated_by, true, time);
+                }
+            }
+        }
+    }
+
+    fn declare_stated(&mut self, text: &str, time: Option<&str>) {
+        let text = reduced(text);
+        let (stated, held) = std::mem::take(&mut self.held)
+            .into_iter()
+            .partition(|(_, words)| text.contains(words.as_str()));
+        self.held = held;
+        for (constraint, _) in stated {
+            self.declare(&constraint, time);
+        }
+    }
+
+    /// Adds the answer to a request.
+    pub fn answer(&mut self, id: &str, answer: Answer) {
+        let mut room = RESPONSE_BYTES_MAX;
+        let text = answer.text.iter().map(|text| {
+            let kept = beginning(text, room);
+            room -= kept.len();
+            kept.to_owned()
+        });
+        let data = ModelResponded {
+            turn: answer.turn,
+            response_id: answer.response_id,
+            text: text.filter(|text| !text.is_empty()).collect(),
+            calls: answer.calls,
+            usage: answer.usage,
+            model: answer.model,
+            stop_reason: answer.stop_reason,
+            witness: None,
+        };
+        self.event(
+            id,
+            &EventType::ModelResponded,
+            answer.time.as_deref(),
+            &data,
+        );
+    }
+
+    /// Adds a call.
+    pub fn call(&mut self, call: Call) {
+        let data = ToolCalled {
+            turn: call.turn,
+            call_id: call.id.clone(),
+            tool: call.tool,
+            arguments: call.arguments.as_deref().map(json_or_text),
+            target: None,
+            operation: None,
+            witness: None,
+        };
+        let id = format!("call.{}", call.id);
+        self.event(&id, &EventType::ToolCalled, call.time.as_deref(), &data);
+    }
+
+    /// Adds what a call gave back.
+    pub fn returned(&mut self, returned: Returned) {
+        let data = ToolReturned {
+            call_id: returned.call_id.clone(),
+            tool: returned.tool,
+            status: returned.status,
+            result: returned.result.as_deref().map(json_or_text),
+            effect: None,
+            witness: None,
+        };
+        let id = format!("return.{}", returned.call_id);
+        self.event(
+            &id,
+            &EventType::ToolReturned,
+            returned.time.as_deref(),
+            &data,
+        );
+    }
+
+    /// Keeps a record that means nothing to the analysis as it is, as an event of a `custom.*` type.
+    pub fn raw(&mut self, kind: &str, line: u64, time: Option<&str>, record: &str) {
+        let record = if record.len() <= RAW_BYTES_MAX {
+            json_or_text(record)
+        } else {
+            fitting(&serde_json::Value::from(record).to_string())
+        };
+        let data = RawRecord { line, record };
+        let kind = EventType::Custom(kind.to_owned());
+        self.event(&format!("line.{line}"), &kind, time, &data);
+    }
+
+    /// Keeps a line that could not be read.
+    pub fn malformed(&mut self, line: &Line, reason: &str) {
+        let text = String::from_utf8_lossy(&line.bytes);
+        let data = serde_json::json!({
+            "line": line.number,
+            "reason": reason,
+            "bytes": line.bytes.len(),
+            "blake3": ContentHash::of(&line.bytes).to_string(),
+            "text": beginning(&text, RAW_BYTES_MAX),
+        });
+        let kind = EventType::Custom("custom.transcript.malformed".to_owned());
+        self.event(&format!("line.{}", line.number), &kind, None, &data);
+    }
+
+    /// Hands a text over before a context needs it, so that it need not be held; the part without it.
+    pub fn hand_over(&mut self, part: Part) -> Part {
+        let mut blobs = Vec::new();
+        let mut inline = usize::MAX;
+        let kept = self.writer.part(part, &mut inline, &mut blobs);
+        if !blobs.is_empty() {
+            let outcome = self.writer.introduce(&blobs);
+            self.tell(outcome);
+        }
+        kept
+    }
+
+    /// Events that wait to be handed on; a large text counts as several.
+    pub(super) fn waiting(&self) -> usize {
+        self.writer.waiting()
+    }
+
+    pub(super) fn take(&mut self) -> Written {
+        self.writer.take()
+    }
+
+    pub(super) fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+}
+
+/// JSON that fits into an event; what is none becomes a JSON text first.
+fn json_or_text(text: &str) -> Box<serde_json::value::RawValue> {
+    if serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok() {
+        fitting(text)
+    } else {
+        super::fitting::fitting_text(text)
+    }
+}
+
+/// A time as an event can hold it.
+fn sound_time(time: Option<&str>) -> Option<&str> {
+    time.filter(|time| time.parse::<jiff::Timestamp>().is_ok())
+}
+
+#[cfg(test)]
+mod tests;
