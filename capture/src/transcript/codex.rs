@@ -3,23 +3,20 @@
 //! Read in order, the response items are what the model sees; a compaction replaces all of them by the list that it names.
 //! The items that the model wrote in a row, up to the next input, are the answer to one request.
 
+mod history;
 mod item;
+mod scope;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use remembrancer_schema::payload::{
-    ActionPattern, ContextCaptured, ContextMutated, EventType, MutationKind, ParentSession, Part,
-    PartKind, RequestedCall, ReturnStatus, ScopeDeclared, SessionStarted, StatedBy, SummaryRecord,
-    Trigger, Usage,
+    ActionPattern, ContextMutated, MutationKind, ParentSession, Part, PartKind, SessionStarted,
 };
 
 use super::assembly::{Assembly, Piece};
-use super::{
-    Answer, Call, Format, ImportError, Line, Lines, NewSession, Opening, Output, Recording,
-    Returned, beginning,
-};
-use item::{Compacted, Item, Message, Meta, RolloutLine, TurnContext, read};
+use super::{Answer, Format, ImportError, Line, Lines, NewSession, Opening, Output, Recording};
+use item::{Message, Meta, RolloutLine, read};
 
 /// Longest summary that stands in a mutation's event, in bytes. The next context has the whole.
 const SUMMARY_BYTES_MAX: usize = 32 * 1024;
@@ -253,133 +250,6 @@ impl Rollout {
             .raw("custom.codex.record", line.number, time, payload);
     }
 
-    /// A part of what the model sees.
-    fn item(&mut self, item: &Item, time: Option<&str>, line: &Line) {
-        if item.is_models() {
-            self.models(item, time, line);
-        } else {
-            self.input();
-            self.returned(item, time);
-        }
-        let parts = item.parts();
-        if !parts.is_empty() {
-            let piece = self.assembly.add(parts, &mut self.recording);
-            self.history.push((piece, item.is_users_turn()));
-        }
-    }
-
-    /// Something that is sent with the next request: the answer to the last one is whole.
-    fn input(&mut self) {
-        if let Some((_, may_go_on)) = &mut self.open {
-            *may_go_on = false;
-        }
-    }
-
-    /// Something that the model wrote. The first one after an input tells of a request.
-    fn models(&mut self, item: &Item, time: Option<&str>, line: &Line) {
-        if !matches!(self.open, Some((_, true))) {
-            self.close();
-            self.request(time, line);
-        }
-        let Some((answer, _)) = &mut self.open else {
-            return;
-        };
-        answer.time = time.map(str::to_owned);
-        if item.kind == "message" {
-            answer.text.extend(item.texts());
-        }
-        let turn = answer.turn;
-        if !item.is_call() {
-            return;
-        }
-        let Some(id) = item.call_name() else { return };
-        answer.calls.push(RequestedCall {
-            call_id: id.clone(),
-            tool: item.tool(),
-        });
-        self.tools.insert(id.clone(), item.tool());
-        self.recording.call(Call {
-            turn,
-            id,
-            tool: item.tool(),
-            arguments: item.call_arguments(),
-            time: time.map(str::to_owned),
-        });
-    }
-
-    fn request(&mut self, time: Option<&str>, line: &Line) {
-        let turn = self.recording.next_turn();
-        let name = format!("line.{}", line.number);
-        for (number, mutated) in std::mem::take(&mut self.pending).into_iter().enumerate() {
-            self.recording.event(
-                &format!("mutation.{name}.{number}"),
-                &EventType::ContextMutated,
-                time,
-                &ContextMutated { turn, ..mutated },
-            );
-        }
-        let history = self.history.iter().map(|&(piece, _)| piece);
-        let pieces = self.head.iter().copied().chain(history).collect();
-        let captured = ContextCaptured {
-            turn,
-            incomplete: self.incomplete.clone(),
-            ..ContextCaptured::default()
-        };
-        self.assembly.capture(
-            &mut self.recording,
-            &format!("context.{name}"),
-            time,
-            captured,
-            pieces,
-        );
-        let answer = Answer {
-            turn,
-            model: self.model.clone(),
-            ..Answer::default()
-        };
-        self.open = Some((answer, true));
-    }
-
-    fn returned(&mut self, item: &Item, time: Option<&str>) {
-        let (Some(output), Some(call_id)) = (item.tool_output(), item.call_id.clone()) else {
-            return;
-        };
-        let status = if output.text.starts_with(REFUSAL) {
-            ReturnStatus::Denied
-        } else if output.is_error {
-            ReturnStatus::Error
-        } else {
-            ReturnStatus::Ok
-        };
-        self.recording.returned(Returned {
-            tool: self.tools.get(&call_id).cloned(),
-            call_id,
-            status,
-            result: Some(serde_json::Value::from(output.text).to_string()),
-            time: time.map(str::to_owned),
-        });
-    }
-
-    fn close(&mut self) {
-        if let Some((answer, _)) = self.open.take() {
-            self.recording
-                .answer(&format!("answer.{}", answer.turn), answer);
-        }
-    }
-
-    /// Writes the last answer at the end of the file. Where it may go on when the file does, it is written under another name,
-    /// so that the whole answer can follow.
-    fn close_at_end(&mut self) {
-        if let Some((answer, may_go_on)) = self.open.take() {
-            let mut id = format!("answer.{}", answer.turn);
-            if may_go_on {
-                let parts = answer.text.len() + answer.calls.len();
-                id.push_str(&format!(".first-{parts}"));
-            }
-            self.recording.answer(&id, answer);
-        }
-    }
-
     fn message(
         &mut self,
         message: &Message,
@@ -399,153 +269,6 @@ impl Rollout {
             kind if SILENT_MESSAGES.contains(&kind) => {}
             kind => self.keep(kind, payload, time, line, output),
         }
-    }
-
-    /// What the last request cost. Nothing of its answer follows.
-    fn measured(&mut self, usage: Usage) {
-        if let Some((answer, may_go_on)) = &mut self.open
-            && usage.input_tokens > 0
-        {
-            answer.usage.get_or_insert(usage);
-            *may_go_on = false;
-        }
-    }
-
-    /// The last turns of the user were taken back, with all that followed.
-    fn rolled_back(&mut self, turns: u64) {
-        self.input();
-        for _ in 0..turns {
-            let Some(last) = self.history.iter().rposition(|&(_, begins)| begins) else {
-                break;
-            };
-            self.history.truncate(last);
-        }
-        self.pending.push(mutation(MutationKind::Rewind));
-    }
-
-    /// What the model sees from now on, in place of all before.
-    fn compacted(&mut self, compacted: Compacted, line: &Line, output: &mut Output<'_>) {
-        self.input();
-        let summary = compacted.message.filter(|text| !text.is_empty());
-        self.history.clear();
-        match compacted.replacement_history {
-            Some(list) => {
-                self.incomplete = None;
-                for raw in &list {
-                    let Ok(item) = read::<Item>(raw.get()) else {
-                        output.notice(
-                            Some(line.number),
-                            "an item of the new history is not understood",
-                        );
-                        self.incomplete =
-                            Some("an item of the compacted history is not understood".to_owned());
-                        continue;
-                    };
-                    self.replacement(&item, summary.as_deref());
-                }
-            }
-            None => {
-                self.incomplete = Some(
-                    "the compaction does not list what it kept; only its summary is known"
-                        .to_owned(),
-                );
-                if let Some(text) = &summary {
-                    let part = Part::inline(PartKind::Summary, text);
-                    let piece = self.assembly.add(vec![part], &mut self.recording);
-                    self.history.push((piece, false));
-                }
-            }
-        }
-        let mut mutated = mutation(MutationKind::Compaction);
-        mutated.trigger = Some(Trigger::default());
-        mutated.summary = summary.map(|text| SummaryRecord {
-            text: beginning(&text, SUMMARY_BYTES_MAX).to_owned(),
-            ..SummaryRecord::default()
-        });
-        self.pending.push(mutated);
-    }
-
-    /// An item of a new history. The summary stands in it as a message of the user.
-    fn replacement(&mut self, item: &Item, summary: Option<&str>) {
-        let mut parts = item.parts();
-        for part in &mut parts {
-            let is_summary = summary.is_some_and(|summary| {
-                part.text
-                    .as_deref()
-                    .is_some_and(|text| text.contains(summary))
-            });
-            if is_summary && part.kind == PartKind::User {
-                part.kind = PartKind::Summary;
-            }
-        }
-        let is_summary = parts.iter().any(|part| part.kind == PartKind::Summary);
-        if !parts.is_empty() {
-            let piece = self.assembly.add(parts, &mut self.recording);
-            self.history
-                .push((piece, !is_summary && item.is_users_turn()));
-        }
-    }
-
-    /// What is declared for the turn: the scope, and the rules files.
-    fn turn_context(&mut self, context: TurnContext, time: Option<&str>, line: &Line) {
-        self.input();
-        self.model = context.model.clone().or(self.model.take());
-        for (name, text) in [
-            ("AGENTS.md", &context.user_instructions),
-            ("developer instructions", &context.developer_instructions),
-        ] {
-            if let Some(text) = text
-                && !self.rules.contains(text)
-            {
-                self.recording.rules_file(name, text, time);
-                self.rules.push(text.clone());
-            }
-        }
-        self.scope(&context, time, line);
-    }
-
-    fn scope(&mut self, context: &TurnContext, time: Option<&str>, line: &Line) {
-        let word = |value: &Option<serde_json::Value>| match value {
-            None | Some(serde_json::Value::Null) => None,
-            Some(serde_json::Value::String(word)) => Some(word.clone()),
-            Some(other) => other["mode"]
-                .as_str()
-                .or_else(|| other["type"].as_str())
-                .map_or_else(|| Some(other.to_string()), |mode| Some(mode.to_owned())),
-        };
-        let sandbox = word(&context.sandbox_policy).or_else(|| word(&context.permission_profile));
-        let said: Vec<String> = [
-            ("approval policy", word(&context.approval_policy)),
-            ("sandbox", sandbox.clone()),
-            ("folder", context.cwd.clone()),
-        ]
-        .into_iter()
-        .filter_map(|(name, value)| Some(format!("{name} {}", value?)))
-        .collect();
-        let said = said.join(", ");
-        if said.is_empty() || self.scope.as_ref() == Some(&said) {
-            return;
-        }
-        let name = format!("turn-context.line.{}", line.number);
-        if self.recording.has_scope() {
-            let kind = EventType::Custom("custom.codex.turn_context".to_owned());
-            let data = serde_json::json!({ "declares": said });
-            self.recording.event(&name, &kind, time, &data);
-        } else {
-            let is_read_only = sandbox.as_deref() == Some("read-only");
-            let scope = ScopeDeclared {
-                prohibited: if is_read_only { writing() } else { Vec::new() },
-                stated_by: Some(StatedBy {
-                    role: "operator".to_owned(),
-                    name: Some("codex".to_owned()),
-                    source: Some(format!("turn_context: {said}")),
-                }),
-                ..ScopeDeclared::default()
-            };
-            self.recording
-                .event(&name, &EventType::ScopeDeclared, time, &scope);
-        }
-        self.scope = Some(said);
     }
 }
 

@@ -1,19 +1,20 @@
 //! One conversation of a Claude Code session: the main one, or a sub-agent's.
 
+mod requests;
+mod told;
+
 use std::collections::HashMap;
 
 use remembrancer_schema::payload::{
-    ActionPattern, ContextCaptured, ContextMutated, CountedTokens, DecisionRecorded, EventType,
-    MutationKind, Part, PartKind, RequestedCall, ReturnStatus, ScopeDeclared, StatedBy,
-    SummaryRecord, TokenCount, TokenSource, Trigger, Usage, Verdict,
+    ContextMutated, MutationKind, Part, PartKind, RequestedCall, ReturnStatus, Usage,
 };
 
 use super::super::assembly::{Assembly, Piece};
-use super::super::{Answer, Call, Line, Recording, Returned, beginning};
-use super::chain::{Chain, MessageIndex, Node, NodeIndex, Parent, Walk};
+use super::super::{Answer, Call, Recording, Returned, beginning};
+use super::chain::{Chain, MessageIndex, Node, NodeIndex, Parent};
 use super::parts;
-use super::record::{CompactMetadata, MicrocompactMetadata, Record};
-use super::size::{Continuity, Sizes, estimated};
+use super::record::{CompactMetadata, Record};
+use super::size::Sizes;
 
 /// Longest summary that stands in a mutation's event, in bytes. The next context has the whole.
 const SUMMARY_BYTES_MAX: usize = 32 * 1024;
@@ -211,25 +212,6 @@ impl Conversation {
         }
     }
 
-    fn refused(&mut self, record: &Record, call_id: &str, reason: &str) {
-        let decision = DecisionRecorded {
-            decider: "user".to_owned(),
-            call_id: Some(call_id.to_owned()),
-            verdict: Some(Verdict::Deny),
-            enforced: true,
-            flags: record.tool_denial_kind.iter().cloned().collect(),
-            violations: Vec::new(),
-            reason: Some(beginning(reason, 4096).to_owned()),
-            reference: None,
-        };
-        self.recording.event(
-            &format!("decision.{call_id}"),
-            &EventType::DecisionRecorded,
-            record.timestamp.as_deref(),
-            &decision,
-        );
-    }
-
     /// A line of a message of the model. The first one of a message tells of a request.
     pub(super) fn assistant(&mut self, record: &Record, parent: Parent) -> NodeIndex {
         let Some(message) = &record.message else {
@@ -339,215 +321,6 @@ impl Conversation {
         }
     }
 
-    /// A request: its context, and what changed in it other than by growing.
-    fn request(&mut self, record: &Record, id: &str, parent: Parent) {
-        let turn = self.recording.next_turn();
-        let message = record.message.as_ref();
-        let measured = message.and_then(|message| message.input_tokens());
-        let time = record.timestamp.as_deref();
-        let leaf = self.leaf(parent);
-        let mut walk = self.chain.walk(leaf);
-        if let Some(dangling) = walk.dangling
-            && self.settle(dangling, &walk, measured, turn)
-        {
-            walk = self.chain.walk(leaf);
-        }
-        let pieces = self.chain.pieces(&walk);
-        let estimated = estimated(pieces.iter().map(|&piece| self.assembly.bytes(piece)).sum());
-        self.edits(record, turn);
-        self.compare(&walk, turn, measured, estimated, leaf);
-        for (number, mutated) in std::mem::take(&mut self.pending).into_iter().enumerate() {
-            let name = format!("mutation.{id}.{number}");
-            self.recording.event(
-                &name,
-                &EventType::ContextMutated,
-                time,
-                &ContextMutated { turn, ..mutated },
-            );
-        }
-        let incomplete = self
-            .incomplete
-            .clone()
-            .or_else(|| Sizes::too_large(measured, estimated));
-        let captured = ContextCaptured {
-            turn,
-            incomplete,
-            tokens: measured.map(|count| TokenCount {
-                count,
-                source: TokenSource::Measured,
-            }),
-            ..ContextCaptured::default()
-        };
-        let name = format!("context.{id}");
-        self.assembly
-            .capture(&mut self.recording, &name, time, captured, pieces);
-        self.last_walk = Some(LastWalk {
-            leaf,
-            boundary: walk.boundary,
-            estimated,
-        });
-        self.sizes.last = measured.or(self.sizes.last);
-    }
-
-    fn leaf(&mut self, parent: Parent) -> Option<NodeIndex> {
-        match parent {
-            Parent::Node(node) => Some(node),
-            Parent::Root => None,
-            // The answer itself continues from a record that is not in the file.
-            other => Some(self.link(other)),
-        }
-    }
-
-    /// Decides once what a record that continues from a missing one stands behind; whether the walk changes with that.
-    fn settle(
-        &mut self,
-        dangling: NodeIndex,
-        walk: &Walk,
-        measured: Option<u64>,
-        turn: u32,
-    ) -> bool {
-        if self.chain.nodes[dangling].parent != Parent::Missing {
-            return false;
-        }
-        let alone = self.chain.pieces(walk);
-        let alone = estimated(alone.iter().map(|&piece| self.assembly.bytes(piece)).sum());
-        let continuity = match self.last_walk {
-            Some(_) => self.sizes.continuity(measured, alone),
-            None => Continuity::Unclear,
-        };
-        let (parent, name) = match continuity {
-            Continuity::Kept => (
-                dangling
-                    .checked_sub(1)
-                    .map_or(Parent::Unclear, Parent::Node),
-                "the size of the request shows that what came before was still sent",
-            ),
-            Continuity::Dropped => (
-                Parent::Lost,
-                "the size of the request shows that what came before was not sent",
-            ),
-            Continuity::Unclear => (
-                Parent::Unclear,
-                "nothing shows whether what came before was sent",
-            ),
-        };
-        self.chain.nodes[dangling].parent = parent;
-        if self.last_walk.is_some() {
-            self.pending
-                .push(mutation(turn, MutationKind::DanglingParent, Some(name)));
-        }
-        if parent == Parent::Unclear {
-            self.incomplete = Some(
-                "it continues from a record that is not in the transcript, and nothing shows what was sent of what came before"
-                    .to_owned(),
-            );
-        }
-        matches!(parent, Parent::Node(_))
-    }
-
-    /// What the provider removed from the request by itself.
-    fn edits(&mut self, record: &Record, turn: u32) {
-        let management = record
-            .message
-            .as_ref()
-            .and_then(|message| message.context_management.as_ref());
-        let edits = management.and_then(|management| management.applied_edits.as_ref());
-        for edit in edits.into_iter().flatten() {
-            let mut mutated = mutation(turn, MutationKind::ServerEdit, edit.kind.as_deref());
-            mutated.trigger = Some(Trigger {
-                cause: Some("provider".to_owned()),
-                threshold_tokens: None,
-                observed_tokens: edit.cleared_input_tokens,
-            });
-            self.pending.push(mutated);
-        }
-    }
-
-    /// Compares the context with the last one: a compaction, a rewind, or growth; and its size with the measured one.
-    fn compare(
-        &mut self,
-        walk: &Walk,
-        turn: u32,
-        measured: Option<u64>,
-        estimated: u64,
-        leaf: Option<NodeIndex>,
-    ) {
-        let Some(last) = self.last_walk else {
-            if walk.dangling.is_none() && walk.boundary.is_none() {
-                self.sizes.begin(measured, estimated);
-            }
-            self.compacted(walk, turn);
-            return self.tell_size(turn, measured, estimated);
-        };
-        let is_compacted = walk.boundary != last.boundary && walk.boundary.is_some();
-        if is_compacted {
-            self.incomplete = self.sizes.after_loss(measured, estimated);
-            self.compacted(walk, turn);
-            return self.tell_size(turn, measured, estimated);
-        }
-        let is_rewound = last.leaf.is_some() && last.leaf != leaf && {
-            let last = last.leaf.unwrap_or(0);
-            walk.boundary != Some(last) && !walk.path.contains(&last)
-        };
-        if is_rewound {
-            let is_told = |mutated: &ContextMutated| mutated.kind == MutationKind::DanglingParent;
-            if !self.pending.iter().any(is_told) {
-                self.pending
-                    .push(mutation(turn, MutationKind::Rewind, None));
-            }
-            return self.tell_size(turn, measured, estimated);
-        }
-        if let (Some(before), Some(after)) = (self.sizes.last, measured) {
-            self.growth.0 += after.saturating_sub(before);
-            self.growth.1 += estimated.saturating_sub(last.estimated);
-        }
-    }
-
-    fn compacted(&mut self, walk: &Walk, turn: u32) {
-        let Some(compaction) = walk
-            .boundary
-            .and_then(|boundary| self.compactions.remove(&boundary))
-        else {
-            return;
-        };
-        let metadata = compaction.metadata;
-        let mut mutated = mutation(turn, MutationKind::Compaction, None);
-        mutated.trigger = Some(Trigger {
-            cause: metadata.trigger,
-            threshold_tokens: None,
-            observed_tokens: metadata.pre_tokens,
-        });
-        mutated.summary = compaction.summary.map(|text| SummaryRecord {
-            text,
-            ..SummaryRecord::default()
-        });
-        mutated.counted =
-            metadata
-                .pre_tokens
-                .zip(metadata.post_tokens)
-                .map(|(uncompacted, compacted)| CountedTokens {
-                    uncompacted,
-                    compacted,
-                    fixed_overhead: None,
-                    source: TokenSource::Estimated,
-                });
-        self.pending.push(mutated);
-    }
-
-    /// Says how the rebuilt size agrees with the measured one, where a context begins or parts left.
-    fn tell_size(&mut self, turn: u32, measured: Option<u64>, estimated: u64) {
-        let Some(measured) = measured else { return };
-        let kind = EventType::Custom("custom.transcript.size".to_owned());
-        let data = serde_json::json!({
-            "turn": turn,
-            "measured_tokens": measured,
-            "estimated_tokens": estimated,
-            "not_in_transcript_tokens": self.sizes.head(),
-        });
-        self.recording
-            .event(&format!("size.{turn}"), &kind, None, &data);
-    }
-
     /// A compaction: the context begins anew with the summary that follows.
     pub(super) fn boundary(&mut self, record: &mut Record, preserved: Vec<NodeIndex>) -> NodeIndex {
         if let Some(open) = &mut self.open {
@@ -571,93 +344,12 @@ impl Conversation {
         at
     }
 
-    /// Results of calls were emptied.
-    pub(super) fn microcompacted(
-        &mut self,
-        metadata: MicrocompactMetadata,
-        parent: Parent,
-    ) -> NodeIndex {
-        for id in &metadata.compacted_tool_ids {
-            let Some(&result) = self.results.get(id) else {
-                continue;
-            };
-            let stubs: Vec<Part> = self
-                .assembly
-                .parts(result)
-                .iter()
-                .map(parts::cleared_result)
-                .collect();
-            let stub = self.assembly.add(stubs, &mut self.recording);
-            self.chain.stub(result, stub);
-        }
-        let mut mutated = mutation(0, MutationKind::Microcompaction, None);
-        mutated.trigger = Some(Trigger {
-            cause: metadata.trigger,
-            threshold_tokens: None,
-            observed_tokens: metadata.pre_tokens,
-        });
-        self.pending.push(mutated);
-        self.link(parent)
-    }
-
-    /// Something that the program adds to a context by itself.
-    pub(super) fn attachment(&mut self, record: &Record, parent: Parent) -> NodeIndex {
-        let Some(attachment) = &record.attachment else {
-            return self.link(parent);
-        };
-        let attached = parts::of_attachment(attachment);
-        if let Some((name, text)) = &attached.rules {
-            self.recording
-                .rules_file(name, text, record.timestamp.as_deref());
-        }
-        if attached.is_head {
-            self.chain.head = self.add(attached.parts);
-            return self.link(parent);
-        }
-        self.plain(parent, attached.parts)
-    }
-
     /// The program went on with a stored session.
     pub(super) fn resumed(&mut self) {
         let is_told = |mutated: &ContextMutated| mutated.kind == MutationKind::Resume;
         if self.last_walk.is_some() && !self.pending.iter().any(is_told) {
             self.pending.push(mutation(0, MutationKind::Resume, None));
         }
-    }
-
-    /// The permission mode, as a scope that the user declares. Where one was declared from outside, that one stays.
-    pub(super) fn permission_mode(&mut self, mode: &str, line: &Line, time: Option<&str>) {
-        if self.permission_mode.as_deref() == Some(mode) {
-            return;
-        }
-        self.permission_mode = Some(mode.to_owned());
-        let name = format!("permission-mode.line.{}", line.number);
-        if self.recording.has_scope() {
-            let kind = EventType::Custom("custom.claude_code.permission_mode".to_owned());
-            let data = serde_json::json!({ "mode": mode });
-            return self.recording.event(&name, &kind, time, &data);
-        }
-        let prohibited = if mode == "plan" {
-            ["Edit", "MultiEdit", "Write", "NotebookEdit"]
-                .map(|tool| ActionPattern {
-                    tool: Some(tool.to_owned()),
-                    ..ActionPattern::default()
-                })
-                .to_vec()
-        } else {
-            Vec::new()
-        };
-        let scope = ScopeDeclared {
-            prohibited,
-            stated_by: Some(StatedBy {
-                role: "user".to_owned(),
-                name: None,
-                source: Some(format!("Claude Code permission mode {mode}")),
-            }),
-            ..ScopeDeclared::default()
-        };
-        self.recording
-            .event(&name, &EventType::ScopeDeclared, time, &scope);
     }
 }
 

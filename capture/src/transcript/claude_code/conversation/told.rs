@@ -1,0 +1,119 @@
+//! What the program itself tells: attachments, emptied results, permission modes, refusals.
+
+use remembrancer_schema::payload::{
+    ActionPattern, DecisionRecorded, EventType, MutationKind, Part, ScopeDeclared, StatedBy,
+    Trigger, Verdict,
+};
+
+use super::super::super::{Line, beginning};
+use super::super::chain::{NodeIndex, Parent};
+use super::super::parts;
+use super::super::record::{MicrocompactMetadata, Record};
+use super::{Conversation, mutation};
+
+impl Conversation {
+    pub(super) fn refused(&mut self, record: &Record, call_id: &str, reason: &str) {
+        let decision = DecisionRecorded {
+            decider: "user".to_owned(),
+            call_id: Some(call_id.to_owned()),
+            verdict: Some(Verdict::Deny),
+            enforced: true,
+            flags: record.tool_denial_kind.iter().cloned().collect(),
+            violations: Vec::new(),
+            reason: Some(beginning(reason, 4096).to_owned()),
+            reference: None,
+        };
+        self.recording.event(
+            &format!("decision.{call_id}"),
+            &EventType::DecisionRecorded,
+            record.timestamp.as_deref(),
+            &decision,
+        );
+    }
+
+    /// Results of calls were emptied.
+    pub(in super::super) fn microcompacted(
+        &mut self,
+        metadata: MicrocompactMetadata,
+        parent: Parent,
+    ) -> NodeIndex {
+        for id in &metadata.compacted_tool_ids {
+            let Some(&result) = self.results.get(id) else {
+                continue;
+            };
+            let stubs: Vec<Part> = self
+                .assembly
+                .parts(result)
+                .iter()
+                .map(parts::cleared_result)
+                .collect();
+            let stub = self.assembly.add(stubs, &mut self.recording);
+            self.chain.stub(result, stub);
+        }
+        let mut mutated = mutation(0, MutationKind::Microcompaction, None);
+        mutated.trigger = Some(Trigger {
+            cause: metadata.trigger,
+            threshold_tokens: None,
+            observed_tokens: metadata.pre_tokens,
+        });
+        self.pending.push(mutated);
+        self.link(parent)
+    }
+
+    /// Something that the program adds to a context by itself.
+    pub(in super::super) fn attachment(&mut self, record: &Record, parent: Parent) -> NodeIndex {
+        let Some(attachment) = &record.attachment else {
+            return self.link(parent);
+        };
+        let attached = parts::of_attachment(attachment);
+        if let Some((name, text)) = &attached.rules {
+            self.recording
+                .rules_file(name, text, record.timestamp.as_deref());
+        }
+        if attached.is_head {
+            self.chain.head = self.add(attached.parts);
+            return self.link(parent);
+        }
+        self.plain(parent, attached.parts)
+    }
+
+    /// The permission mode, as a scope that the user declares. Where one was declared from outside, that one stays.
+    pub(in super::super) fn permission_mode(
+        &mut self,
+        mode: &str,
+        line: &Line,
+        time: Option<&str>,
+    ) {
+        if self.permission_mode.as_deref() == Some(mode) {
+            return;
+        }
+        self.permission_mode = Some(mode.to_owned());
+        let name = format!("permission-mode.line.{}", line.number);
+        if self.recording.has_scope() {
+            let kind = EventType::Custom("custom.claude_code.permission_mode".to_owned());
+            let data = serde_json::json!({ "mode": mode });
+            return self.recording.event(&name, &kind, time, &data);
+        }
+        let prohibited = if mode == "plan" {
+            ["Edit", "MultiEdit", "Write", "NotebookEdit"]
+                .map(|tool| ActionPattern {
+                    tool: Some(tool.to_owned()),
+                    ..ActionPattern::default()
+                })
+                .to_vec()
+        } else {
+            Vec::new()
+        };
+        let scope = ScopeDeclared {
+            prohibited,
+            stated_by: Some(StatedBy {
+                role: "user".to_owned(),
+                name: None,
+                source: Some(format!("Claude Code permission mode {mode}")),
+            }),
+            ..ScopeDeclared::default()
+        };
+        self.recording
+            .event(&name, &EventType::ScopeDeclared, time, &scope);
+    }
+}

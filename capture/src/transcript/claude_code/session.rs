@@ -1,0 +1,413 @@
+//! One file of a session while it is read: which conversation each record belongs to, and what it continues from.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use remembrancer_schema::SessionId;
+use remembrancer_schema::hash::sha256;
+use remembrancer_schema::payload::{ParentSession, SessionStarted};
+
+use super::super::{ImportError, Line, Lines, NewSession, Output};
+use super::chain::{NodeIndex, Parent};
+use super::conversation::Conversation;
+use super::record::{self, PreservedSegment, Record};
+use super::{CONVERSATIONS_MAX, PREFIX, SILENT, UNLINKED_MAX};
+
+/// Calls that start sub-agents, by the hash of the prompt that the sub-agent gets.
+pub(super) type StartingCalls = HashMap<[u8; 32], String>;
+
+/// Reads one file: the session's own, or a sub-agent's.
+pub(super) fn read_file(
+    path: &Path,
+    is_subagent: bool,
+    starting: &mut StartingCalls,
+    output: &mut Output<'_>,
+) -> Result<(), ImportError> {
+    let mut lines = Lines::open(path)?;
+    let mut session = Session {
+        path,
+        is_subagent,
+        starting,
+        conversations: Vec::new(),
+        by_key: HashMap::new(),
+        by_uuid: HashMap::new(),
+        unknown: BTreeSet::new(),
+        unlinked: Vec::new(),
+    };
+    while let Some(line) = lines.next_line()? {
+        output.progress(lines.bytes_read());
+        output.report.records += 1;
+        match Record::parse(&line) {
+            Ok(record) => session.take(record, &line, output)?,
+            // The last line of a file that is still being written.
+            Err(_) if !line.is_ended && !line.is_too_long => {}
+            Err(reason) => session.malformed(line, &reason, output)?,
+        }
+    }
+    session.finish(output)
+}
+
+/// A file while it is read.
+struct Session<'a> {
+    path: &'a Path,
+    is_subagent: bool,
+    starting: &'a mut StartingCalls,
+    conversations: Vec<Conversation>,
+    /// Conversations by the agent's id, or the id of their first record; the main one by an empty key.
+    by_key: HashMap<String, usize>,
+    /// Each record's conversation and place in it.
+    by_uuid: HashMap<String, (usize, NodeIndex)>,
+    unknown: BTreeSet<String>,
+    /// Lines that could not be read before a conversation began.
+    unlinked: Vec<(Line, String)>,
+}
+
+impl Session<'_> {
+    fn take(
+        &mut self,
+        mut record: Record,
+        line: &Line,
+        output: &mut Output<'_>,
+    ) -> Result<(), ImportError> {
+        let is_known = matches!(
+            record.kind.as_str(),
+            "user" | "assistant" | "system" | "attachment"
+        ) || SILENT.contains(&record.kind.as_str());
+        if !is_known {
+            self.tell_unknown(&record, line, output);
+        }
+        if record.uuid.is_none() && record.permission_mode.is_none() && is_known {
+            return Ok(());
+        }
+        let at = self.conversation(&record, output)?;
+        let conversation = &mut self.conversations[at];
+        if let Some(mode) = record.permission_mode.take() {
+            conversation.permission_mode(&mode, line, record.timestamp.as_deref());
+        }
+        if !is_known {
+            let text = String::from_utf8_lossy(&line.bytes);
+            conversation.recording.raw(
+                "custom.claude_code.record",
+                line.number,
+                record.timestamp.as_deref(),
+                &text,
+            );
+        }
+        if let Some(uuid) = record.uuid.clone() {
+            // A record that stands in the file twice counts once.
+            if !self.by_uuid.contains_key(&uuid) {
+                let node = self.node(at, &mut record, line, output);
+                self.by_uuid.insert(uuid, (at, node));
+            }
+        }
+        output.drain(&mut self.conversations[at].recording)
+    }
+
+    fn node(
+        &mut self,
+        at: usize,
+        record: &mut Record,
+        line: &Line,
+        output: &mut Output<'_>,
+    ) -> NodeIndex {
+        let parent = self.parent(at, record, line, output);
+        if record.kind == "system" {
+            return self.system(at, record, parent);
+        }
+        let conversation = &mut self.conversations[at];
+        match record.kind.as_str() {
+            "user" => conversation.user(record, parent),
+            "assistant" => {
+                if record.is_synthetic() && record.is_api_error_message != Some(true) {
+                    conversation.resumed();
+                }
+                let node = conversation.assistant(record, parent);
+                self.note_starting(record);
+                node
+            }
+            "attachment" => conversation.attachment(record, parent),
+            _ => conversation.link(parent),
+        }
+    }
+
+    fn system(&mut self, at: usize, record: &mut Record, parent: Parent) -> NodeIndex {
+        match record.subtype.as_deref() {
+            Some("compact_boundary") => {
+                let preserved = self.preserved(at, record);
+                self.conversations[at].boundary(record, preserved)
+            }
+            Some("microcompact_boundary") => {
+                let metadata = record.microcompact_metadata.take().unwrap_or_default();
+                self.conversations[at].microcompacted(metadata, parent)
+            }
+            _ => self.conversations[at].link(parent),
+        }
+    }
+
+    /// The records that a compaction keeps as they are.
+    fn preserved(&self, at: usize, record: &Record) -> Vec<NodeIndex> {
+        let Some(metadata) = &record.compact_metadata else {
+            return Vec::new();
+        };
+        let node = |uuid: &String| {
+            let &(of, node) = self.by_uuid.get(uuid)?;
+            (of == at).then_some(node)
+        };
+        let listed = metadata.preserved_messages.as_ref();
+        let listed: Vec<NodeIndex> = listed
+            .iter()
+            .flat_map(|messages| &messages.uuids)
+            .filter_map(node)
+            .collect();
+        if !listed.is_empty() {
+            return listed;
+        }
+        match &metadata.preserved_segment {
+            Some(PreservedSegment {
+                head_uuid: Some(head),
+                tail_uuid: Some(tail),
+            }) => node(head)
+                .zip(node(tail))
+                .map(|(head, tail)| self.segment(at, head, tail))
+                .unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn segment(&self, at: usize, head: NodeIndex, tail: NodeIndex) -> Vec<NodeIndex> {
+        let walk = self.conversations[at].chain.walk(Some(tail));
+        let from = walk.path.iter().position(|&node| node == head);
+        from.map(|from| walk.path[from..].to_vec())
+            .unwrap_or_default()
+    }
+
+    fn parent(&self, at: usize, record: &Record, line: &Line, output: &mut Output<'_>) -> Parent {
+        let Some(uuid) = &record.parent_uuid else {
+            return Parent::Root;
+        };
+        match self.by_uuid.get(uuid) {
+            Some(&(of, node)) if of == at => Parent::Node(node),
+            // A sub-agent that continues from a record of its parent begins a conversation of its own.
+            Some(_) => Parent::Root,
+            None => {
+                output.notice(
+                    Some(line.number),
+                    format!("the record continues from {uuid}, which does not stand before it in the file"),
+                );
+                Parent::Missing
+            }
+        }
+    }
+
+    /// The conversation that a record belongs to; a new one where it begins one.
+    fn conversation(
+        &mut self,
+        record: &Record,
+        output: &mut Output<'_>,
+    ) -> Result<usize, ImportError> {
+        let key = self.key(record);
+        if let Some(&known) = self.by_key.get(&key) {
+            return Ok(known);
+        }
+        if self.conversations.len() >= CONVERSATIONS_MAX {
+            return Err(ImportError::Malformed {
+                path: self.path.to_owned(),
+                reason: format!("it holds more than {CONVERSATIONS_MAX} conversations"),
+            });
+        }
+        let new = self.new_session(record, &key, output)?;
+        let recording = output.start(new)?;
+        let at = self.conversations.len();
+        self.conversations.push(Conversation::new(recording));
+        self.by_key.insert(key, at);
+        for (line, reason) in std::mem::take(&mut self.unlinked) {
+            self.conversations[at].recording.malformed(&line, &reason);
+        }
+        Ok(at)
+    }
+
+    fn key(&self, record: &Record) -> String {
+        let is_aside = record.is_sidechain && !self.is_subagent;
+        if !is_aside {
+            return String::new();
+        }
+        if let Some(agent) = &record.agent_id {
+            return agent.clone();
+        }
+        let of_parent = record
+            .parent_uuid
+            .as_ref()
+            .and_then(|uuid| self.by_uuid.get(uuid));
+        let of_parent =
+            of_parent.and_then(|(at, _)| self.by_key.iter().find(|(_, known)| *known == at));
+        match of_parent {
+            Some((key, _)) if !key.is_empty() => key.clone(),
+            _ => record.uuid.clone().unwrap_or_default(),
+        }
+    }
+
+    fn new_session(
+        &self,
+        record: &Record,
+        key: &str,
+        output: &Output<'_>,
+    ) -> Result<NewSession, ImportError> {
+        let stem = self.path.file_stem().map(|stem| stem.to_string_lossy());
+        let stem = stem.unwrap_or_default();
+        let of_record = record.session_id.clone();
+        let session = if !self.is_subagent && stem.parse::<Uuid>().is_ok() {
+            stem.into_owned()
+        } else {
+            of_record.unwrap_or_else(|| stem.into_owned())
+        };
+        let agent_id = record.agent_id.clone().filter(|_| self.is_subagent);
+        let agent_id = agent_id.or_else(|| (!key.is_empty()).then(|| key.to_owned()));
+        let is_child = self.is_subagent || !key.is_empty();
+        let mut labels = BTreeMap::new();
+        let mut label = |name: &str, value: &Option<String>| {
+            if let Some(value) = value {
+                labels.insert(name.to_owned(), value.clone());
+            }
+        };
+        label("folder", &record.cwd);
+        label("branch", &record.git_branch);
+        label("agent_id", &agent_id);
+        let forked = record.forked_from.as_ref();
+        label(
+            "forked_from",
+            &forked.and_then(|from| from.session_id.clone()),
+        );
+        let native_id = match &agent_id {
+            Some(agent) if is_child => format!("{session}-agent-{agent}"),
+            _ => session.clone(),
+        };
+        let parent = match is_child {
+            true => Some(self.parent_session(record, output.session_id(PREFIX, &session)?)),
+            false => None,
+        };
+        Ok(NewSession {
+            prefix: PREFIX,
+            native_id,
+            agent: Some(
+                if is_child {
+                    "claude-code sub-agent"
+                } else {
+                    "claude-code"
+                }
+                .to_owned(),
+            ),
+            time: record.timestamp.clone(),
+            started: SessionStarted {
+                labels,
+                agent_version: record.version.clone(),
+                parent,
+                source: Some("Claude Code transcript".to_owned()),
+                ..SessionStarted::default()
+            },
+        })
+    }
+
+    fn parent_session(&self, record: &Record, session: SessionId) -> ParentSession {
+        let prompt = record.message.as_ref().map(|message| {
+            let texts = record::texts(message.content.as_deref());
+            sha256(texts.join("\n").as_bytes())
+        });
+        ParentSession {
+            session,
+            call_id: prompt.and_then(|prompt| self.starting.get(&prompt).cloned()),
+        }
+    }
+
+    /// Remembers calls that start sub-agents by their prompts.
+    fn note_starting(&mut self, record: &Record) {
+        #[derive(serde::Deserialize)]
+        struct Input {
+            prompt: String,
+        }
+        let blocks = record.message.as_ref().map(|message| message.blocks());
+        for block in blocks.into_iter().flatten() {
+            let (Some(id), Some(input)) = (block.id, block.input) else {
+                continue;
+            };
+            if let Ok(input) = serde_json::from_str::<Input>(input.get()) {
+                let prompt = sha256(input.prompt.as_bytes());
+                self.starting.entry(prompt).or_insert(id);
+            }
+        }
+    }
+
+    fn tell_unknown(&mut self, record: &Record, line: &Line, output: &mut Output<'_>) {
+        if self.unknown.insert(record.kind.clone()) {
+            output.notice(
+                Some(line.number),
+                format!(
+                    "records of type {:?} are not understood; they are kept as they are",
+                    record.kind
+                ),
+            );
+        }
+    }
+
+    fn malformed(
+        &mut self,
+        line: Line,
+        reason: &str,
+        output: &mut Output<'_>,
+    ) -> Result<(), ImportError> {
+        output.report.malformed += 1;
+        output.notice(Some(line.number), format!("not read: {reason}"));
+        match self.conversations.first_mut() {
+            Some(first) => {
+                first.recording.malformed(&line, reason);
+                output.drain(&mut first.recording)
+            }
+            None => {
+                if self.unlinked.len() < UNLINKED_MAX {
+                    self.unlinked.push((line, reason.to_owned()));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(self, output: &mut Output<'_>) -> Result<(), ImportError> {
+        if self.conversations.is_empty() {
+            return Err(ImportError::Malformed {
+                path: self.path.to_owned(),
+                reason: "it holds no record of a Claude Code conversation".to_owned(),
+            });
+        }
+        for mut conversation in self.conversations {
+            conversation.close_at_end();
+            let (measured, estimated) = conversation.growth();
+            if estimated.saturating_mul(2) < measured {
+                output.notice(
+                    None,
+                    format!(
+                        "{}: between mutations its requests grew by {measured} tokens, of which the texts in the file account for \
+                         about {estimated}: texts of tools were cut or are not in it",
+                        conversation.recording.session()
+                    ),
+                );
+            }
+            output.finish(conversation.recording)?;
+        }
+        Ok(())
+    }
+}
+
+/// A UUID as Claude Code names its files.
+struct Uuid;
+
+impl std::str::FromStr for Uuid {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let is_digit = |(at, byte): (usize, u8)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        };
+        let is_uuid = text.len() == 36 && text.bytes().enumerate().all(is_digit);
+        is_uuid.then_some(Self).ok_or(())
+    }
+}
