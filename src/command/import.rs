@@ -8,12 +8,11 @@ use crate::failure::Failure;
 
 /// Arguments of `import`.
 #[derive(clap::Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct ImportArgs {
     #[command(subcommand)]
     source: Option<Source>,
     #[command(flatten)]
-    transcripts: Option<transcripts::TranscriptArgs>,
+    transcripts: transcripts::TranscriptArgs,
 }
 
 #[derive(clap::Subcommand)]
@@ -23,10 +22,8 @@ enum Source {
 }
 
 pub(crate) async fn run(args: ImportArgs) -> Result<(), Failure> {
-    match (args.source, args.transcripts) {
-        (Some(Source::MissionContinuity(args)), _) => mission_continuity::run(args).await,
-        (None, Some(args)) => transcripts::run(args).await,
-        (None, None) => Err(Failure::new("no file is named")
-            .hint("name a transcript, or a folder with transcripts: remembrancer import FILE")),
+    match args.source {
+        Some(Source::MissionContinuity(args)) => mission_continuity::run(args).await,
+        None => transcripts::run(args.transcripts).await,
     }
 }

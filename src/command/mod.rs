@@ -17,6 +17,7 @@ mod mutations;
 mod presence;
 mod proxy;
 mod restore;
+mod scan;
 mod serve;
 pub(crate) mod session;
 mod sessions;
@@ -34,8 +35,8 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     /// Record a sample run through the HTTP API, then serve the viewer on it
     Demo(demo::DemoArgs),
-    /// Stand between an agent and the API of its model, and record what passes
-    Proxy(proxy::ProxyArgs),
+    /// Find the histories of Claude Code, Codex and pi, and tell which rules their contexts lost
+    Scan(scan::ScanArgs),
     /// Take in runs that other programs recorded
     Import(import::ImportArgs),
     /// Record what coding agents tell their hooks
@@ -87,7 +88,7 @@ impl Command {
         match self {
             Self::Serve(args) => serve::run(args, globals).await,
             Self::Demo(args) => demo::run(args).await,
-            Self::Proxy(args) => proxy::run(args).await,
+            Self::Scan(args) => scan::run(args).await,
             Self::Import(args) => import::run(args).await,
             Self::Hook(args) => hook::run(args).await,
             Self::Sessions(args) => sessions::run(args).await,

@@ -17,7 +17,7 @@ use crate::terminal::{self, Format as OutputFormat, shown};
 pub(crate) struct TranscriptArgs {
     /// Transcripts, or folders that are searched for them. The name of a format may come first; without it, the format is told
     /// by how a file begins
-    #[arg(value_name = "[FORMAT] FILE|DIR", required = true)]
+    #[arg(value_name = "[FORMAT] FILE|DIR")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     data: DataArg,
@@ -71,6 +71,10 @@ pub(crate) async fn run(args: TranscriptArgs) -> Result<(), Failure> {
 
 /// The format, where the first word names one and is no file, and the paths.
 fn split(mut paths: Vec<PathBuf>) -> Result<(Option<&'static dyn Format>, Vec<PathBuf>), Failure> {
+    if paths.is_empty() {
+        return Err(Failure::new("no file is named")
+            .hint("name a transcript, or a folder with transcripts: remembrancer import FILE"));
+    }
     let named = paths
         .first()
         .filter(|first| !first.exists())

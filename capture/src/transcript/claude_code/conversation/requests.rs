@@ -203,7 +203,8 @@ impl Conversation {
                     fixed_overhead: None,
                     source: TokenSource::Estimated,
                 });
-        self.pending.push(mutated);
+        // First, because it is what took the parts away, whatever else happened before the request.
+        self.pending.insert(0, mutated);
     }
 
     /// Says how the rebuilt size agrees with the measured one, where a context begins or parts left.
