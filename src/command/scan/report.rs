@@ -139,7 +139,7 @@ impl ScanReport {
         let mutations: Vec<String> = session
             .mutations
             .iter()
-            .map(|(kind, count)| format!("{count} {}", kind.replace('_', " ")))
+            .map(|(kind, count)| format!("{} × {count}", kind.replace('_', " ")))
             .collect();
         let mutations = if mutations.is_empty() {
             "no mutation of the context".to_owned()

@@ -52,8 +52,8 @@ pub(super) struct Chain {
     by_message_id: HashMap<String, MessageIndex>,
     /// Results that were emptied, and what stands in their place.
     stubs: HashMap<Piece, Piece>,
-    /// System prompt and tools.
-    pub(super) head: Vec<Piece>,
+    /// What is sent before everything else with every request: system prompt, tools and instructions, by what each is.
+    head: Vec<(String, Vec<Piece>)>,
 }
 
 /// The records above a request.
@@ -92,6 +92,14 @@ impl Chain {
         at
     }
 
+    /// Something that is sent before everything else from now on; it replaces an earlier one of the same name.
+    pub(super) fn put_at_head(&mut self, name: &str, pieces: Vec<Piece>) {
+        match self.head.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = pieces,
+            None => self.head.push((name.to_owned(), pieces)),
+        }
+    }
+
     /// A result that was emptied.
     pub(super) fn stub(&mut self, result: Piece, in_its_place: Piece) {
         self.stubs.insert(result, in_its_place);
@@ -125,7 +133,8 @@ impl Chain {
     /// The pieces of a context, in the order in which they are sent: the lines of a message of the model together, then the
     /// results of its calls.
     pub(super) fn pieces(&self, walk: &Walk) -> Vec<Piece> {
-        let mut pieces = self.head.clone();
+        let head = self.head.iter().flat_map(|(_, pieces)| pieces);
+        let mut pieces: Vec<Piece> = head.copied().collect();
         let mut sent: HashSet<MessageIndex> = HashSet::new();
         let mut done: HashSet<NodeIndex> = HashSet::new();
         let preserved = walk

@@ -155,8 +155,8 @@ pub(super) fn of_assistant(message: &Message) -> Vec<Part> {
 /// What an attachment adds to a context.
 pub(super) struct Attached {
     pub(super) parts: Vec<Part>,
-    /// The request's head: system prompt and tools, which stand before everything else.
-    pub(super) is_head: bool,
+    /// It is sent before everything else with every request: its name there.
+    pub(super) head: Option<String>,
     /// A rules file: its name and its text.
     pub(super) rules: Option<(String, String)>,
 }
@@ -187,6 +187,9 @@ pub(super) fn of_attachment(attachment: &Attachment) -> Attached {
     };
     let is_rules = matches!(kind, "nested_memory" | "instructions");
     let name = attachment.path.clone();
+    // Claude Code reads these from disk and sends them with every request, also after a compaction.
+    let head =
+        (kind == "instructions").then(|| format!("instructions {}", name.as_deref().unwrap_or("")));
     let rules = is_rules.then(|| {
         let text = if content.is_empty() { &found } else { &content };
         (
@@ -201,7 +204,7 @@ pub(super) fn of_attachment(attachment: &Attachment) -> Attached {
     });
     Attached {
         parts: parts.collect(),
-        is_head: false,
+        head,
         rules,
     }
 }
@@ -214,7 +217,7 @@ fn head(attachment: &Attachment) -> Attached {
     let schemas = tools.map(|tool| Part::inline(PartKind::ToolSchema, tool.get()));
     Attached {
         parts: prompts.chain(schemas).collect(),
-        is_head: true,
+        head: Some("prompt".to_owned()),
         rules: None,
     }
 }

@@ -70,8 +70,9 @@ impl Conversation {
             self.recording
                 .rules_file(name, text, record.timestamp.as_deref());
         }
-        if attached.is_head {
-            self.chain.head = self.add(attached.parts);
+        if let Some(name) = attached.head {
+            let pieces = self.add(attached.parts);
+            self.chain.put_at_head(&name, pieces);
             return self.link(parent);
         }
         self.plain(parent, attached.parts)

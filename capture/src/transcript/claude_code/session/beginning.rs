@@ -1,0 +1,160 @@
+//! Where conversations begin: which one a record belongs to, and what is known of it at its start.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use remembrancer_schema::SessionId;
+use remembrancer_schema::hash::sha256;
+use remembrancer_schema::payload::{ParentSession, SessionStarted};
+
+use super::super::super::{ImportError, NewSession, Output};
+use super::super::PREFIX;
+use super::super::record::{self, Record};
+use super::Session;
+
+/// Largest file that says what kind a sub-agent is of, in bytes.
+const META_BYTES_MAX: u64 = 64 * 1024;
+
+impl Session<'_> {
+    pub(super) fn key(&self, record: &Record) -> String {
+        let is_aside = record.is_sidechain && !self.is_subagent;
+        if !is_aside {
+            return String::new();
+        }
+        if let Some(agent) = &record.agent_id {
+            return agent.clone();
+        }
+        let of_parent = record
+            .parent_uuid
+            .as_ref()
+            .and_then(|uuid| self.by_uuid.get(uuid));
+        let of_parent =
+            of_parent.and_then(|(at, _)| self.by_key.iter().find(|(_, known)| *known == at));
+        match of_parent {
+            Some((key, _)) if !key.is_empty() => key.clone(),
+            _ => record.uuid.clone().unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn new_session(
+        &self,
+        record: &Record,
+        key: &str,
+        output: &Output<'_>,
+    ) -> Result<NewSession, ImportError> {
+        let stem = self.path.file_stem().map(|stem| stem.to_string_lossy());
+        let stem = stem.unwrap_or_default();
+        let of_record = record.session_id.clone();
+        let session = if !self.is_subagent && stem.parse::<Uuid>().is_ok() {
+            stem.into_owned()
+        } else {
+            of_record.unwrap_or_else(|| stem.into_owned())
+        };
+        let agent_id = record.agent_id.clone().filter(|_| self.is_subagent);
+        let agent_id = agent_id.or_else(|| (!key.is_empty()).then(|| key.to_owned()));
+        let is_child = self.is_subagent || !key.is_empty();
+        let mut labels = BTreeMap::new();
+        let mut label = |name: &str, value: &Option<String>| {
+            if let Some(value) = value {
+                labels.insert(name.to_owned(), value.clone());
+            }
+        };
+        label("folder", &record.cwd);
+        label("branch", &record.git_branch);
+        label("agent_id", &agent_id);
+        label("agent_type", &self.agent_type());
+        let forked = record.forked_from.as_ref();
+        label(
+            "forked_from",
+            &forked.and_then(|from| from.session_id.clone()),
+        );
+        let native_id = match &agent_id {
+            Some(agent) if is_child => format!("{session}-agent-{agent}"),
+            _ => session.clone(),
+        };
+        let parent = match is_child {
+            true => Some(self.parent_session(record, output.session_id(PREFIX, &session)?)),
+            false => None,
+        };
+        Ok(NewSession {
+            prefix: PREFIX,
+            native_id,
+            agent: Some(
+                if is_child {
+                    "claude-code sub-agent"
+                } else {
+                    "claude-code"
+                }
+                .to_owned(),
+            ),
+            time: record.timestamp.clone(),
+            started: SessionStarted {
+                labels,
+                agent_version: record.version.clone(),
+                parent,
+                source: Some("Claude Code transcript".to_owned()),
+                ..SessionStarted::default()
+            },
+        })
+    }
+
+    /// What kind of sub-agent a file is of, as the small file beside it says.
+    pub(super) fn agent_type(&self) -> Option<String> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Meta {
+            agent_type: Option<String>,
+        }
+        if !self.is_subagent {
+            return None;
+        }
+        let file = std::fs::File::open(self.path.with_extension("meta.json")).ok()?;
+        let meta: Meta = serde_json::from_reader(file.take(META_BYTES_MAX)).ok()?;
+        meta.agent_type
+    }
+
+    pub(super) fn parent_session(&self, record: &Record, session: SessionId) -> ParentSession {
+        let prompt = record.message.as_ref().map(|message| {
+            let texts = record::texts(message.content.as_deref());
+            sha256(texts.join("\n").as_bytes())
+        });
+        ParentSession {
+            session,
+            call_id: prompt.and_then(|prompt| self.starting.get(&prompt).cloned()),
+        }
+    }
+
+    /// Remembers calls that start sub-agents by their prompts.
+    pub(super) fn note_starting(&mut self, record: &Record) {
+        #[derive(serde::Deserialize)]
+        struct Input {
+            prompt: String,
+        }
+        let blocks = record.message.as_ref().map(|message| message.blocks());
+        for block in blocks.into_iter().flatten() {
+            let (Some(id), Some(input)) = (block.id, block.input) else {
+                continue;
+            };
+            if let Ok(input) = serde_json::from_str::<Input>(input.get()) {
+                let prompt = sha256(input.prompt.as_bytes());
+                self.starting.entry(prompt).or_insert(id);
+            }
+        }
+    }
+}
+
+/// A UUID as Claude Code names its files.
+struct Uuid;
+
+impl std::str::FromStr for Uuid {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let is_digit = |(at, byte): (usize, u8)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        };
+        let is_uuid = text.len() == 36 && text.bytes().enumerate().all(is_digit);
+        is_uuid.then_some(Self).ok_or(())
+    }
+}
