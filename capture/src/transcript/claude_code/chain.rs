@@ -92,6 +92,18 @@ impl Chain {
         at
     }
 
+    /// Adds a record once more, under another parent.
+    pub(super) fn copy(&mut self, earlier: NodeIndex, parent: Parent) -> NodeIndex {
+        let pieces = self.nodes[earlier].pieces.clone();
+        self.push(Node {
+            parent,
+            pieces,
+            message: None,
+            results_of: None,
+            boundary: None,
+        })
+    }
+
     /// Something that is sent before everything else from now on; it replaces an earlier one of the same name.
     pub(super) fn put_at_head(&mut self, name: &str, pieces: Vec<Piece>) {
         match self.head.iter_mut().find(|(known, _)| known == name) {
@@ -136,7 +148,7 @@ impl Chain {
         let head = self.head.iter().flat_map(|(_, pieces)| pieces);
         let mut pieces: Vec<Piece> = head.copied().collect();
         let mut sent: HashSet<MessageIndex> = HashSet::new();
-        let mut done: HashSet<NodeIndex> = HashSet::new();
+        let mut done: HashSet<Piece> = pieces.iter().copied().collect();
         let preserved = walk
             .boundary
             .and_then(|boundary| self.nodes[boundary].boundary.as_deref())
@@ -158,25 +170,21 @@ impl Chain {
         &self,
         index: NodeIndex,
         sent: &mut HashSet<MessageIndex>,
-        done: &mut HashSet<NodeIndex>,
+        done: &mut HashSet<Piece>,
         pieces: &mut Vec<Piece>,
     ) {
         let node = &self.nodes[index];
-        match node.message {
+        let gathered = match node.message {
             Some(message) if sent.insert(message) => {
                 let gathered = &self.messages[message];
-                for &part in gathered.nodes.iter().chain(&gathered.results) {
-                    if done.insert(part) {
-                        pieces.extend(&self.nodes[part].pieces);
-                    }
-                }
+                gathered.nodes.iter().chain(&gathered.results)
             }
-            Some(_) => {}
-            None => {
-                if done.insert(index) {
-                    pieces.extend(&node.pieces);
-                }
-            }
+            Some(_) => return,
+            None => std::slice::from_ref(&index).iter().chain(&[]),
+        };
+        for &part in gathered {
+            let new = self.nodes[part].pieces.iter();
+            pieces.extend(new.filter(|&&piece| done.insert(piece)));
         }
     }
 }

@@ -92,13 +92,31 @@ impl Session<'_> {
             );
         }
         if let Some(uuid) = record.uuid.clone() {
-            // A record that stands in the file twice counts once.
-            if !self.by_uuid.contains_key(&uuid) {
-                let node = self.node(at, &mut record, line, output);
+            let node = match self.by_uuid.get(&uuid) {
+                Some(&(of, earlier)) if of == at => self.again(at, earlier, &record, line, output),
+                _ => Some(self.node(at, &mut record, line, output)),
+            };
+            if let Some(node) = node {
                 self.by_uuid.insert(uuid, (at, node));
             }
         }
         output.drain(&mut self.conversations[at].recording)
+    }
+
+    /// A record that stands in the file once more. Behind a compaction, what it preserves is written anew with another parent;
+    /// otherwise it counts once.
+    fn again(
+        &mut self,
+        at: usize,
+        earlier: NodeIndex,
+        record: &Record,
+        line: &Line,
+        output: &mut Output<'_>,
+    ) -> Option<NodeIndex> {
+        let parent = self.parent(at, record, line, output);
+        let chain = &mut self.conversations[at].chain;
+        let is_moved = matches!(parent, Parent::Node(node) if node > earlier);
+        is_moved.then(|| chain.copy(earlier, parent))
     }
 
     fn node(

@@ -369,6 +369,25 @@ fn instructions_stay_and_nested_ones_leave_with_a_compaction() {
 }
 
 #[test]
+fn what_is_written_anew_behind_a_boundary_follows_the_summary_once() {
+    let mut lines = Lines::default();
+    lines
+        .user("old")
+        .says("m1", 9, "one")
+        .user("kept")
+        .boundary();
+    lines.summary("sum");
+    let kept =
+        json!({"type": "user", "uuid": "u2", "parentUuid": "u4", "message": {"content": "kept"}});
+    lines.add(kept);
+    lines.add(json!({"type": "user", "parentUuid": "u2", "message": {"content": "go on"}}));
+    lines.says("m2", 9, "two");
+    let (collected, report) = lines.read();
+    assert!(report.notices.is_empty(), "{:?}", report.notices);
+    assert_eq!(collected.contexts("cc-s")[1], ["sum", "kept", "go on"]);
+}
+
+#[test]
 fn a_session_that_is_still_being_written_gives_the_same_events_and_then_more() {
     let mut lines = Lines::default();
     lines.user("go").calls("m1", 9, "c1").returns("c1", "r");
