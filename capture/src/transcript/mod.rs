@@ -10,9 +10,17 @@
 mod assembly;
 mod claude_code;
 mod codex;
+#[cfg(test)]
+mod collected;
 mod declared;
 mod fitting;
+mod gemini;
+mod governor;
+mod history;
+mod inspect;
 mod lines;
+mod openai_agents;
+mod openhands;
 mod output;
 mod pi;
 mod recording;
@@ -26,6 +34,8 @@ use serde_json::Value;
 
 use crate::{WriteError, Written};
 pub use assembly::{Assembly, Piece};
+#[cfg(test)]
+pub(crate) use collected::shared;
 pub use declared::{Declared, DeclaredFrom, DeclaredRule, ImportOptions, ProposedRule, RuleReader};
 pub use fitting::{VALUE_BYTES_MAX, beginning, fitting, fitting_text};
 pub use lines::{LINE_BYTES_MAX, Line, Lines, whole_characters};
@@ -65,7 +75,16 @@ pub trait Format: Send + Sync {
 
 /// Every format that is known, in the order in which they are tried.
 pub fn formats() -> &'static [&'static dyn Format] {
-    &[&claude_code::ClaudeCode, &codex::Codex, &pi::Pi]
+    &[
+        &claude_code::ClaudeCode,
+        &codex::Codex,
+        &pi::Pi,
+        &inspect::Inspect,
+        &openhands::OpenHands,
+        &governor::Governor,
+        &gemini::Gemini,
+        &openai_agents::OpenAiAgents,
+    ]
 }
 
 /// A format by its name.

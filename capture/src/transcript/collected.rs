@@ -1,0 +1,180 @@
+//! What an import hands on, collected for tests.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use remembrancer_schema::payload::{
+    ContextCaptured, ContextMutated, ModelResponded, Part, Payload, ToolCalled, ToolReturned,
+};
+use remembrancer_schema::{ContentHash, Event, SessionId};
+
+use super::{FileReport, Format, ImportError, ImportOptions, Sink, import};
+use crate::Written;
+
+/// The events of every session, and the blobs.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub(super) sessions: BTreeMap<SessionId, Vec<Taken>>,
+    pub(super) blobs: BTreeMap<ContentHash, Vec<u8>>,
+    pub(super) report: FileReport,
+}
+
+/// An event, read.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Taken {
+    pub(super) id: String,
+    pub(super) kind: String,
+    pub(super) time: Option<String>,
+    pub(super) payload: Payload,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Sink for Collected {
+    fn take(&mut self, session: &SessionId, written: Written) -> bool {
+        self.blobs.extend(written.blobs);
+        let taken = self.sessions.entry(session.clone()).or_default();
+        for event in written.events {
+            let parsed = Event::parse(&event.bytes).expect("a valid event");
+            assert_eq!(&parsed.session, session);
+            taken.push(Taken {
+                id: parsed.id.to_string(),
+                kind: parsed.kind.to_string(),
+                time: parsed.time.clone(),
+                payload: parsed.payload.clone(),
+                bytes: event.bytes.clone(),
+            });
+        }
+        true
+    }
+
+    fn progress(&mut self, _bytes: u64) {}
+}
+
+impl Collected {
+    pub(super) fn of(format: &dyn Format, path: &Path) -> Self {
+        Self::with(format, path, &ImportOptions::default()).expect("imports")
+    }
+
+    pub(super) fn with(
+        format: &dyn Format,
+        path: &Path,
+        options: &ImportOptions,
+    ) -> Result<Self, ImportError> {
+        let mut collected = Self::default();
+        collected.report = import(format, path, options, &mut collected)?;
+        Ok(collected)
+    }
+
+    /// Reads a text as a file of a format.
+    pub(super) fn of_text(format: &dyn Format, name: &str, text: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        Self::of(format, &path)
+    }
+
+    /// The events of the file's own session.
+    pub(super) fn events(&self) -> &[Taken] {
+        self.report
+            .sessions
+            .first()
+            .and_then(|session| self.sessions.get(session))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    fn payloads<'a, T>(&'a self, pick: impl Fn(&'a Payload) -> Option<&'a T>) -> Vec<&'a T> {
+        self.events()
+            .iter()
+            .filter_map(|event| pick(&event.payload))
+            .collect()
+    }
+
+    pub(super) fn captures(&self) -> Vec<&ContextCaptured> {
+        self.payloads(|payload| match payload {
+            Payload::ContextCaptured(captured) => Some(captured),
+            _ => None,
+        })
+    }
+
+    pub(super) fn mutations(&self) -> Vec<&ContextMutated> {
+        self.payloads(|payload| match payload {
+            Payload::ContextMutated(mutated) => Some(mutated),
+            _ => None,
+        })
+    }
+
+    pub(super) fn answers(&self) -> Vec<&ModelResponded> {
+        self.payloads(|payload| match payload {
+            Payload::ModelResponded(responded) => Some(responded),
+            _ => None,
+        })
+    }
+
+    pub(super) fn calls(&self) -> Vec<&ToolCalled> {
+        self.payloads(|payload| match payload {
+            Payload::ToolCalled(called) => Some(called),
+            _ => None,
+        })
+    }
+
+    pub(super) fn returns(&self) -> Vec<&ToolReturned> {
+        self.payloads(|payload| match payload {
+            Payload::ToolReturned(returned) => Some(returned),
+            _ => None,
+        })
+    }
+
+    /// Every context as it was sent, part by part: kind and text.
+    pub(super) fn contexts(&self) -> Vec<Vec<(String, String)>> {
+        let mut texts: BTreeMap<ContentHash, String> = BTreeMap::new();
+        for (hash, bytes) in &self.blobs {
+            texts.insert(*hash, String::from_utf8_lossy(bytes).into_owned());
+        }
+        let captures = self.captures();
+        for part in captures.iter().flat_map(|captured| &captured.parts) {
+            if let Some(text) = &part.text {
+                texts.insert(ContentHash::of(text.as_bytes()), text.clone());
+            }
+        }
+        let mut whole: BTreeMap<u32, Vec<Part>> = BTreeMap::new();
+        let told = |part: &Part| {
+            let known = part.hash.and_then(|hash| texts.get(&hash)).cloned();
+            let text = part.text.clone().or(known);
+            let unread = || format!("<{}>", part.withheld.as_deref().unwrap_or("encrypted"));
+            (part.kind.as_str().to_owned(), text.unwrap_or_else(unread))
+        };
+        let mut contexts = Vec::new();
+        for captured in captures {
+            assert!(captured.parts_blob.is_none(), "no test has that many parts");
+            let mut parts = captured
+                .base
+                .map_or_else(Vec::new, |base| whole[&base].clone());
+            parts.extend(captured.parts.iter().cloned());
+            contexts.push(parts.iter().map(told).collect());
+            whole.insert(captured.turn, parts);
+        }
+        contexts
+    }
+}
+
+/// A recorded file; nothing where the recordings are not at hand, which continuous integration does not accept.
+pub(crate) fn shared(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("REMEMBRANCER_SHARED_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
+        PathBuf::from,
+    );
+    let place = root.join(name);
+    if place.exists() {
+        return Some(place);
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "{} is missing; set REMEMBRANCER_SHARED_DATA to the folder of recorded runs",
+        place.display()
+    );
+    #[allow(clippy::print_stderr, reason = "a skipped test says so")]
+    {
+        eprintln!("skipped: {} is missing", place.display());
+    }
+    None
+}
