@@ -7,7 +7,8 @@
 
 pub mod hook;
 pub mod mission_continuity;
-pub mod otlp;
+pub mod mission_file;
+pub mod rules;
 mod session_writer;
 pub mod transcript;
 

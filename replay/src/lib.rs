@@ -39,6 +39,7 @@ mod summary;
 pub mod verify;
 pub mod view;
 mod weight;
+mod wording;
 
 use std::sync::Arc;
 
@@ -47,6 +48,7 @@ pub use analysis::Analysis;
 pub use price::price_of_remembering;
 pub use record::{RecordedEvent, RecordedPayload, SessionRecord};
 pub use weight::bytes_held;
+pub use wording::{Worded, Wording, wording};
 
 /// Computes everything that the auditor says of a session. Linear in turns × constraints plus distinct text.
 pub fn analyse(record: &SessionRecord) -> Analysis {

@@ -1,8 +1,11 @@
 //! `remembrancer import FILE…`: the transcripts of agent programs.
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use remembrancer_capture::mission_file::{MISSION_BYTES_MAX, Mission};
+use remembrancer_capture::rules;
 use remembrancer_capture::transcript::{self, Format, Found, ImportOptions};
 use remembrancer_recorder::{Ledger, LedgerOptions};
 use serde::Serialize;
@@ -19,6 +22,13 @@ pub(crate) struct TranscriptArgs {
     /// by how a file begins
     #[arg(value_name = "[FORMAT] FILE|DIR")]
     paths: Vec<PathBuf>,
+    /// A mission file (YAML): objective, permissions, prohibitions and facts that are declared at the start of every session.
+    /// Sessions that are imported with a mission are sessions of their own
+    #[arg(long, value_name = "FILE")]
+    mission: Option<PathBuf>,
+    /// Propose sentences of the user that read like rules as constraints, marked as inferred
+    #[arg(long)]
+    extract_rules: bool,
     #[command(flatten)]
     data: DataArg,
     /// Form of the output
@@ -29,6 +39,9 @@ pub(crate) struct TranscriptArgs {
 /// What an import did.
 #[derive(Serialize)]
 struct ImportReport {
+    /// What the author of the mission file should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mission: Vec<String>,
     files: Vec<FileOutcome>,
     recorded: u64,
     duplicate: u64,
@@ -51,11 +64,17 @@ pub(crate) async fn run(args: TranscriptArgs) -> Result<(), Failure> {
             format_names()
         )));
     }
-    let options = Arc::new(ImportOptions::default());
+    let mission = args.mission.as_deref().map(mission).transpose()?;
+    let options = Arc::new(ImportOptions {
+        declared: mission.as_ref().map(Mission::declared).unwrap_or_default(),
+        rules: Some(rules::proposed),
+        extract_rules: args.extract_rules,
+    });
     let ledger = Ledger::open(LedgerOptions::new(args.data.location()?)).await?;
     let outcome = import_all(&ledger, found, &options).await;
     ledger.close().await;
-    let report = outcome?;
+    let mut report = outcome?;
+    report.mission = mission.map_or_else(Vec::new, |mission| mission.notices);
     match args.format {
         OutputFormat::Json => terminal::print_json(&report)?,
         OutputFormat::Text => terminal::print(&text(&report))?,
@@ -67,6 +86,23 @@ pub(crate) async fn run(args: TranscriptArgs) -> Result<(), Failure> {
             failed + report.files.len()
         ))),
     }
+}
+
+fn mission(file: &Path) -> Result<Mission, Failure> {
+    let cannot = |error| {
+        Failure::new(format!(
+            "cannot read the mission file {}: {error}",
+            file.display()
+        ))
+        .hint("name a YAML file as docs/mission-file.md has it")
+    };
+    let opened = std::fs::File::open(file).map_err(cannot)?;
+    let mut bytes = Vec::new();
+    // One byte more than is read of it: what is larger is refused by its size.
+    let limit = MISSION_BYTES_MAX as u64 + 1;
+    opened.take(limit).read_to_end(&mut bytes).map_err(cannot)?;
+    Mission::parse(&file.display().to_string(), &bytes)
+        .map_err(|error| Failure::new(error.to_string()))
 }
 
 /// The format, where the first word names one and is no file, and the paths.
@@ -125,6 +161,7 @@ async fn import_all(
     let total = found.iter().map(|found| size(&found.path)).sum();
     let bar = terminal::byte_progress(total, "importing");
     let mut report = ImportReport {
+        mission: Vec::new(),
         files: Vec::new(),
         recorded: 0,
         duplicate: 0,
@@ -156,7 +193,10 @@ fn size(path: &std::path::Path) -> u64 {
 }
 
 fn text(report: &ImportReport) -> String {
-    let mut text = String::new();
+    let mission = report.mission.iter();
+    let mut text: String = mission
+        .map(|notice| format!("notice     {}\n", shown(notice)))
+        .collect();
     for file in &report.files {
         text.push_str(&format!("{} ({})\n", shown(&file.file), file.format));
         for session in &file.sessions {
