@@ -23,7 +23,7 @@ mod ingest;
 mod labelled_sets;
 mod observation;
 mod operation;
-mod otlp;
+mod other_transcripts;
 mod recorded_runs;
 mod snapshots;
 mod support;
