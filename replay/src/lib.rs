@@ -13,6 +13,7 @@ mod constraint;
 pub mod context;
 mod control;
 mod declaration;
+pub mod effect;
 mod effort;
 mod fate;
 mod finding;

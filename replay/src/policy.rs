@@ -16,12 +16,16 @@ const POLICY_DEPTH_MAX: usize = 32;
 /// exhausted stack would end the process.
 const POLICY_TOKENS_MAX: usize = 512;
 
-/// What an argument that is no number does to the bounds on it.
+/// Most effects and paths of one pattern.
+const EFFECTS_AND_PATHS_MAX: usize = 64;
+
+/// What is done with what is not known: an argument that is no number, an effect that an action may have, a file that it may
+/// touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unmeasured {
-    /// It is within none.
+    /// It fulfils nothing.
     Breaks,
-    /// It leaves them open, and one at least is left open.
+    /// It leaves the pattern open, and one thing at least is left open.
     LeavesOpen,
 }
 
@@ -35,17 +39,25 @@ pub(crate) fn compile_pattern(
     compile(effect, id, name, pattern, Unmeasured::Breaks)
 }
 
-/// Compiles the question whether a pattern would hold if only each argument that is bounded and no number were within its
-/// bounds. `None` for a pattern without bounds.
-pub(crate) fn compile_open_bounds(
+/// Compiles the question whether a pattern would hold if only what is not known were so: each argument that is bounded and no
+/// number within its bounds, each effect that an action may have one that it has, each file that it may touch one that is meant.
+/// `None` for a pattern that asks for none of these.
+pub(crate) fn compile_open(
+    effect: Effect,
     id: &str,
     name: &str,
     pattern: &ActionPattern,
 ) -> Result<Option<Policy>, String> {
-    if bounded(pattern).next().is_none() {
+    let has_bounds = bounded(pattern).next().is_some() && effect == Effect::Forbid;
+    if !has_bounds && !asks_of_effects(pattern) {
         return Ok(None);
     }
-    compile(Effect::Forbid, id, name, pattern, Unmeasured::LeavesOpen).map(Some)
+    compile(effect, id, name, pattern, Unmeasured::LeavesOpen).map(Some)
+}
+
+/// Whether a pattern asks what an action touches.
+pub(crate) fn asks_of_effects(pattern: &ActionPattern) -> bool {
+    !pattern.effects.is_empty() || !pattern.paths.is_empty()
 }
 
 /// The arguments that a pattern sets bounds for.
@@ -90,9 +102,11 @@ fn compile(
     for condition in &pattern.arguments {
         conditions.extend(argument_conditions(&context, condition, unmeasured)?);
     }
+    conditions.extend(touch_conditions(effect, id, pattern, unmeasured)?);
     if unmeasured == Unmeasured::LeavesOpen {
         let open = member(&context, "unmeasured");
-        let any = bounded(pattern).map(|name| has(&open, name));
+        let bounds = bounded(pattern).map(|name| has(&open, name));
+        let any = bounds.chain(open_touches(effect, id, pattern));
         conditions.extend(any.reduce(|left, right| binary("||", left, right)));
     }
     let anything = json!({"op": "All"});
@@ -202,6 +216,85 @@ fn skip_string(bytes: &mut impl Iterator<Item = u8>) {
 
 fn skip_comment(bytes: &mut impl Iterator<Item = u8>) {
     bytes.find(|byte| matches!(byte, b'\n' | b'\r'));
+}
+
+/// What a pattern asks of one effect on one target. The lists that the context holds name the patterns whose `paths` the target
+/// lies in or meets, by their id without what marks an open one.
+fn touch_conditions(
+    effect: Effect,
+    id: &str,
+    pattern: &ActionPattern,
+    unmeasured: Unmeasured,
+) -> Result<Vec<Value>, String> {
+    if !asks_of_effects(pattern) {
+        return Ok(Vec::new());
+    }
+    let count = pattern.effects.len() + pattern.paths.len();
+    if count > EFFECTS_AND_PATHS_MAX {
+        return Err(format!(
+            "the pattern has {count} effects and paths; at most {EFFECTS_AND_PATHS_MAX} are allowed"
+        ));
+    }
+    pattern
+        .paths
+        .iter()
+        .try_for_each(|path| check_length(path))?;
+    let context = json!({"Var": "context"});
+    let mut conditions = vec![has(&context, "effect")];
+    if !pattern.effects.is_empty() {
+        let names = pattern.effects.iter().map(|effect| effect.as_str());
+        let names: Vec<Value> = names.map(|name| json!({"Value": name})).collect();
+        let set = json!({"Set": names});
+        conditions.push(binary("contains", set, member(&context, "effect")));
+    }
+    let is_listed = |list: &str| {
+        let id = json!({"Value": list_of(id)});
+        binary("contains", member(&context, list), id)
+    };
+    let has_paths = !pattern.paths.is_empty();
+    match (effect, unmeasured) {
+        (Effect::Permit, Unmeasured::Breaks) if has_paths => conditions.push(is_listed("inside")),
+        (Effect::Permit, Unmeasured::LeavesOpen) if has_paths => {
+            let may = is_listed("may_lie_inside");
+            conditions.push(binary("||", is_listed("inside"), may));
+        }
+        (Effect::Permit, _) => {}
+        (Effect::Forbid, Unmeasured::Breaks) => {
+            conditions.push(member(&context, "certain"));
+            conditions.extend(has_paths.then(|| is_listed("meets")));
+        }
+        (Effect::Forbid, Unmeasured::LeavesOpen) => {
+            let either = || binary("||", is_listed("meets"), is_listed("may_meet"));
+            conditions.extend(has_paths.then(either));
+        }
+    }
+    Ok(conditions)
+}
+
+/// What is open of one effect on one target.
+fn open_touches(effect: Effect, id: &str, pattern: &ActionPattern) -> Vec<Value> {
+    let context = json!({"Var": "context"});
+    let has_touch = has(&context, "effect");
+    if !asks_of_effects(pattern) {
+        return Vec::new();
+    }
+    let list = match effect {
+        Effect::Permit => "may_lie_inside",
+        Effect::Forbid => "may_meet",
+    };
+    let is_listed = binary(
+        "contains",
+        member(&context, list),
+        json!({"Value": list_of(id)}),
+    );
+    let is_uncertain = json!({"!": {"arg": member(&context, "certain")}});
+    let open = [is_uncertain, is_listed].map(|open| binary("&&", has_touch.clone(), open));
+    open.into()
+}
+
+/// The list of paths that a policy of a pattern asks for.
+fn list_of(id: &str) -> &str {
+    id.strip_prefix("open/").unwrap_or(id)
 }
 
 fn argument_conditions(

@@ -4,23 +4,26 @@
 //! `{ tool, target?, operation?, arguments }`, where `arguments` holds the top-level arguments that are texts or whole
 //! numbers. Bounds are compared with `floors` and `ceilings`, which hold every number rounded down and up; `present` names every
 //! argument and `unmeasured` those that are no number: where such a one decides whether a prohibition holds, the action cannot
-//! be judged. Patterns are compiled to Cedar's JSON form, never to policy text, so nothing that they hold can end a policy.
+//! be judged. Where something declared asks what an action touches, there is one request for each effect on each target, with
+//! `effect`, `certain`, `path` and `within` in the context: the action is permitted if all of them are, and prohibited if one
+//! is. Patterns are compiled to Cedar's JSON form, never to policy text, so nothing that they hold can end a policy.
 
 mod argument;
+mod compiled;
+mod touch;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use cedar_policy::{
-    Authorizer, Context, Decision, Effect, Entities, EntityId, EntityTypeName, EntityUid, Policy,
-    PolicyId, PolicySet, Request, RestrictedExpression,
+    Context, Effect, EntityId, EntityTypeName, EntityUid, Request, RestrictedExpression,
 };
-use remembrancer_schema::payload::{
-    ActionPattern, ConstraintDeclared, ConstraintKind, ScopeDeclared, ToolDeclaration,
-};
+use remembrancer_schema::payload::{ConstraintDeclared, ConstraintKind, ScopeDeclared};
 
 use crate::analysis::ScopeVerdict;
-use crate::policy::{bounded, compile_open_bounds, compile_pattern, compile_text};
+use crate::effect::{self, Call, Effects, Ground, ShellState, Touch};
 use argument::Arguments;
+use compiled::{CompiledPolicies, CompiledScope};
+use touch::Standing;
 
 /// An action that is about to be judged.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,14 +51,22 @@ pub struct Judgement {
     pub target: Option<String>,
     /// What it does there, as stated or as the scope says.
     pub operation: Option<String>,
+    /// What it touches.
+    pub effects: Effects,
+    /// Which declaration of the scope was in force, counted from 1.
+    pub scope_version: Option<u32>,
 }
 
-/// Everything declared so far that actions are judged by. Compiled once per declaration.
+/// Everything declared so far that actions are judged by, and what earlier actions may have left behind for later ones.
+/// Compiled once per declaration.
 #[derive(Debug, Default)]
 pub struct Mandate {
     scope: Option<CompiledScope>,
+    scope_version: u32,
     prohibitions: CompiledPolicies,
     prohibition_ids: BTreeSet<String>,
+    ground: Ground,
+    shell: ShellState,
 }
 
 /// Judges one action against a scope and constraints. For many actions, keep a [`Mandate`].
@@ -75,9 +86,15 @@ pub fn decide<'a>(
 }
 
 impl Mandate {
-    /// Replaces the scope.
+    /// Replaces the scope: a new version is in force from here on.
     pub fn declare_scope(&mut self, scope: &ScopeDeclared) {
-        self.scope = Some(CompiledScope::new(scope));
+        let mut ground = scope.places.as_ref().map(Ground::new).unwrap_or_default();
+        ground.keep_links_of(&self.ground);
+        self.ground = ground;
+        self.scope = Some(CompiledScope::new(scope, &self.ground));
+        self.scope_version += 1;
+        // The paths of prohibitions start where the scope in force says.
+        self.prohibitions.lists.compile(&self.ground);
     }
 
     /// Adds a constraint. Only a prohibition's action patterns decide anything.
@@ -93,6 +110,7 @@ impl Mandate {
             self.prohibitions
                 .add_pattern(Effect::Forbid, &id, name, pattern);
         }
+        self.prohibitions.lists.compile(&self.ground);
     }
 
     /// Whether a scope was declared that lists tools, and this tool is not among them.
@@ -102,8 +120,9 @@ impl Mandate {
             .is_some_and(|scope| !scope.tools.is_empty() && !scope.tools.contains_key(tool))
     }
 
-    /// Judges an action by what was declared so far.
-    pub fn judge(&self, action: &ProposedAction<'_>) -> Judgement {
+    /// Judges an action by what was declared so far. What it may leave behind, such as a shell in another directory, is noted for
+    /// the actions after it.
+    pub fn judge(&mut self, action: &ProposedAction<'_>) -> Judgement {
         let tool = self
             .scope
             .as_ref()
@@ -116,244 +135,149 @@ impl Mandate {
             action.operation,
             tool.and_then(|tool| tool.operation.as_ref()),
         );
+        let call = Call {
+            tool: action.tool,
+            arguments: action.arguments,
+            declared: tool.and_then(|tool| tool.effects.as_deref()),
+        };
+        let effects = effect::effects_of(call, &mut self.ground, &mut self.shell);
         let request = ProposedAction {
             target: target.as_deref(),
             operation: operation.as_deref(),
             ..*action
         };
-        let (verdict, breaks) = self.verdict(&request);
+        let (verdict, breaks) = self.verdict(&request, &effects);
         Judgement {
             verdict,
             breaks,
             target,
             operation,
+            effects,
+            scope_version: (self.scope_version > 0).then_some(self.scope_version),
         }
     }
 
-    fn verdict(&self, action: &ProposedAction<'_>) -> (ScopeVerdict, Vec<String>) {
+    /// Bytes that are kept of earlier actions, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.shell.bytes() + self.ground.bytes_of_made_links()
+    }
+
+    fn verdict(
+        &self,
+        action: &ProposedAction<'_>,
+        effects: &Effects,
+    ) -> (ScopeVerdict, Vec<String>) {
         let arguments = Arguments::read(action.arguments);
-        let request = match cedar_request(action, &arguments) {
-            Ok(request) => request,
-            Err(reason) => return (ScopeVerdict::Unevaluated { reason }, Vec::new()),
+        let asks = |policies: &CompiledPolicies| policies.asks_of_effects;
+        let is_asked =
+            asks(&self.prohibitions) || self.scope.as_ref().is_some_and(|of| asks(&of.policies));
+        let mut touches: Vec<Option<Touch<'_>>> = match is_asked {
+            true => effects.touches().into_iter().map(Some).collect(),
+            false => Vec::new(),
         };
-        let by_constraints = self.prohibitions.evaluate(&request, &arguments);
-        let by_scope = self
-            .scope
-            .as_ref()
-            .map(|scope| scope.policies.evaluate(&request, &arguments));
-        let mut forbidding = by_constraints.forbidding;
-        let mut failures = by_constraints.failures;
-        let mut permitting = BTreeSet::new();
-        if let Some(outcome) = by_scope {
-            forbidding.extend(outcome.forbidding);
-            failures.extend(outcome.failures);
-            permitting = outcome.permitting;
+        if touches.is_empty() {
+            touches.push(None);
         }
-        if !forbidding.is_empty() {
-            let breaks = forbidding
+        let mut sum = Sum::default();
+        for touch in touches {
+            if let Err(reason) = self.judge_touch(action, &arguments, touch, &mut sum) {
+                return (ScopeVerdict::Unevaluated { reason }, Vec::new());
+            }
+        }
+        if sum.is_open() {
+            sum.open.extend(effects.reasons().iter().cloned());
+        }
+        self.conclude(sum)
+    }
+
+    /// Judges one effect on one target, or an action as a whole.
+    fn judge_touch(
+        &self,
+        action: &ProposedAction<'_>,
+        arguments: &Arguments,
+        touch: Option<Touch<'_>>,
+        sum: &mut Sum,
+    ) -> Result<(), String> {
+        let mut standing = self.prohibitions.lists.standing(touch, &self.ground);
+        if let Some(scope) = &self.scope {
+            standing.add(scope.policies.lists.standing(touch, &self.ground));
+        }
+        let request = cedar_request(action, arguments, touch, &standing)?;
+        let by_constraints = self.prohibitions.evaluate(&request, arguments, touch);
+        sum.forbidding.extend(by_constraints.forbidding);
+        sum.failures.extend(by_constraints.failures);
+        sum.open.extend(by_constraints.open);
+        let Some(scope) = &self.scope else {
+            return Ok(());
+        };
+        let outcome = scope.policies.evaluate(&request, arguments, touch);
+        let is_certain = touch.is_none_or(|touch| touch.is_certain);
+        if outcome.permitting.is_empty() && outcome.open.is_empty() && !scope.permits_everything {
+            match touch.filter(|_| !is_certain || outcome.may_permit) {
+                Some(touch) => {
+                    sum.open.insert(touch::open_permission(touch));
+                }
+                None => sum.is_out_of_scope = true,
+            }
+        }
+        sum.forbidding.extend(outcome.forbidding);
+        sum.failures.extend(outcome.failures);
+        sum.open.extend(outcome.open);
+        sum.permitting.extend(outcome.permitting);
+        Ok(())
+    }
+
+    fn conclude(&self, sum: Sum) -> (ScopeVerdict, Vec<String>) {
+        let reason = |texts: BTreeSet<String>| ScopeVerdict::Unevaluated {
+            reason: texts.into_iter().collect::<Vec<_>>().join("; "),
+        };
+        if !sum.forbidding.is_empty() {
+            let breaks = sum
+                .forbidding
                 .intersection(&self.prohibition_ids)
                 .cloned()
                 .collect();
-            let policies = forbidding.into_iter().collect();
+            let policies = sum.forbidding.into_iter().collect();
             return (ScopeVerdict::Prohibited { policies }, breaks);
         }
         let verdict = match &self.scope {
-            _ if !failures.is_empty() => ScopeVerdict::Unevaluated {
-                reason: failures.into_iter().collect::<Vec<_>>().join("; "),
-            },
+            _ if !sum.failures.is_empty() => reason(sum.failures),
+            Some(_) if sum.is_out_of_scope => ScopeVerdict::OutOfScope,
+            _ if !sum.open.is_empty() => reason(sum.open),
             None => ScopeVerdict::Undeclared,
-            Some(scope) if permitting.is_empty() && !scope.permits_everything => {
-                ScopeVerdict::OutOfScope
-            }
             Some(_) => ScopeVerdict::Permitted {
-                policies: permitting.into_iter().collect(),
+                policies: sum.permitting.into_iter().collect(),
             },
         };
         (verdict, Vec::new())
     }
 }
 
-#[derive(Debug)]
-struct CompiledScope {
-    tools: BTreeMap<String, ToolDeclaration>,
-    permits_everything: bool,
-    policies: CompiledPolicies,
-}
-
-impl CompiledScope {
-    fn new(scope: &ScopeDeclared) -> Self {
-        let mut policies = CompiledPolicies::default();
-        let lists = [
-            (Effect::Permit, "permitted", &scope.permitted),
-            (Effect::Forbid, "prohibited", &scope.prohibited),
-        ];
-        for (effect, list, patterns) in lists {
-            for (at, pattern) in patterns.iter().enumerate() {
-                let name = format!("{list}[{at}]");
-                policies.add_pattern(effect, &name, &name, pattern);
-            }
-        }
-        if let Some(text) = &scope.policy {
-            policies.add_text(text);
-        }
-        Self {
-            // The first declaration of a tool counts, as for everything that is named.
-            tools: scope
-                .tools
-                .iter()
-                .rev()
-                .map(|tool| (tool.tool.clone(), tool.clone()))
-                .collect(),
-            permits_everything: scope.permitted.is_empty() && scope.policy.is_none(),
-            policies,
-        }
-    }
-}
-
-/// Policies with the names that they are reported under.
+/// What was found of an action, over all that it touches.
 #[derive(Debug, Default)]
-struct CompiledPolicies {
-    set: PolicySet,
-    named: BTreeMap<String, PolicyName>,
-    /// What could not be compiled.
-    failures: BTreeSet<String>,
-}
-
-#[derive(Debug)]
-struct PolicyName {
-    name: String,
-    effect: Effect,
-    /// It was given as text, so an error in it is worth telling. In a compiled pattern an error only means that an argument
-    /// has another type than the pattern asks for, and such an argument fulfils nothing.
-    is_text: bool,
-    /// It asks whether a prohibition depends on these arguments, which are no numbers.
-    open_bounds: Option<Vec<String>>,
-}
-
-#[derive(Debug, Default)]
-struct Outcome {
+struct Sum {
     permitting: BTreeSet<String>,
     forbidding: BTreeSet<String>,
+    /// What could not be compiled or evaluated.
     failures: BTreeSet<String>,
+    /// What cannot be told of the action.
+    open: BTreeSet<String>,
+    /// Nothing permits something that it is known to touch.
+    is_out_of_scope: bool,
 }
 
-impl CompiledPolicies {
-    fn add_pattern(&mut self, effect: Effect, id: &str, name: &str, pattern: &ActionPattern) {
-        match compile_pattern(effect, id, name, pattern) {
-            Ok(policy) => self.add(policy, name.to_owned(), false, None),
-            Err(reason) => {
-                self.failures.insert(format!("{name}: {reason}"));
-            }
-        }
-        if effect == Effect::Forbid
-            && let Ok(Some(policy)) = compile_open_bounds(&format!("open/{id}"), name, pattern)
-        {
-            let arguments = bounded(pattern).map(str::to_owned).collect();
-            self.add(policy, name.to_owned(), false, Some(arguments));
-        }
-    }
-
-    fn add_text(&mut self, text: &str) {
-        match compile_text(text) {
-            Ok(policies) => {
-                for (at, policy) in policies.into_iter().enumerate() {
-                    let name = policy
-                        .annotation("id")
-                        .map_or_else(|| format!("policy[{at}]"), str::to_owned);
-                    self.add(
-                        policy.new_id(PolicyId::new(format!("policy/{at}"))),
-                        name,
-                        true,
-                        None,
-                    );
-                }
-            }
-            Err(reason) => {
-                self.failures.insert(format!("policy: {reason}"));
-            }
-        }
-    }
-
-    fn add(
-        &mut self,
-        policy: Policy,
-        name: String,
-        is_text: bool,
-        open_bounds: Option<Vec<String>>,
-    ) {
-        let id = policy.id().to_string();
-        let effect = policy.effect();
-        match self.set.add(policy) {
-            Ok(()) => {
-                self.named.insert(
-                    id,
-                    PolicyName {
-                        name,
-                        effect,
-                        is_text,
-                        open_bounds,
-                    },
-                );
-            }
-            Err(error) => {
-                self.failures.insert(format!("{name}: {error}"));
-            }
-        }
-    }
-
-    fn evaluate(&self, request: &Request, arguments: &Arguments) -> Outcome {
-        let mut outcome = Outcome {
-            failures: self.failures.clone(),
-            ..Outcome::default()
-        };
-        if self.named.is_empty() {
-            return outcome;
-        }
-        let response = Authorizer::new().is_authorized(request, &self.set, &Entities::empty());
-        debug_assert!(
-            response.decision() == Decision::Deny
-                || response.diagnostics().reason().next().is_some(),
-            "an allowed request names the policies that allowed it"
-        );
-        for id in response.diagnostics().reason() {
-            let Some(policy) = self.named.get::<str>(id.as_ref()) else {
-                continue;
-            };
-            match (&policy.open_bounds, policy.effect) {
-                (Some(names), _) => {
-                    let open = names
-                        .iter()
-                        .filter(|name| arguments.unmeasured.contains(*name));
-                    outcome.failures.extend(open.map(|argument| {
-                        format!(
-                            "{}: the argument {argument:?} is no number, so whether it is within the bounds of this pattern is open",
-                            policy.name
-                        )
-                    }));
-                }
-                (None, Effect::Permit) => {
-                    outcome.permitting.insert(policy.name.clone());
-                }
-                (None, Effect::Forbid) => {
-                    outcome.forbidding.insert(policy.name.clone());
-                }
-            }
-        }
-        for error in response.diagnostics().errors() {
-            let cedar_policy::AuthorizationError::PolicyEvaluationError(error) = error;
-            if let Some(policy) = self.named.get::<str>(error.policy_id().as_ref())
-                && policy.is_text
-            {
-                outcome
-                    .failures
-                    .insert(format!("{}: {}", policy.name, error.inner()));
-            }
-        }
-        outcome
+impl Sum {
+    fn is_open(&self) -> bool {
+        !self.open.is_empty()
     }
 }
 
-fn cedar_request(action: &ProposedAction<'_>, arguments: &Arguments) -> Result<Request, String> {
+fn cedar_request(
+    action: &ProposedAction<'_>,
+    arguments: &Arguments,
+    touch: Option<Touch<'_>>,
+    standing: &Standing,
+) -> Result<Request, String> {
     let entity = |kind: &str, id: &str| -> Result<EntityUid, String> {
         let kind: EntityTypeName = kind.parse().map_err(|error| format!("{kind}: {error}"))?;
         Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(id)))
@@ -367,6 +291,12 @@ fn cedar_request(action: &ProposedAction<'_>, arguments: &Arguments) -> Result<R
             .filter_map(|(name, value)| Some((name.to_owned(), text(value?)))),
     );
     members.extend(arguments.records()?);
+    members.extend(
+        touch
+            .map(|touch| standing.members(touch))
+            .into_iter()
+            .flatten(),
+    );
     let context = Context::from_pairs(members).map_err(|error| format!("context: {error}"))?;
     Request::new(
         entity("Agent", action.agent.unwrap_or("unnamed"))?,

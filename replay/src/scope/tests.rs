@@ -291,6 +291,7 @@ fn hostile_texts_in_patterns_match_only_themselves() {
                 like: Some(literal.clone()),
                 ..Default::default()
             }],
+            ..ActionPattern::default()
         };
         let scope = ScopeDeclared {
             permitted: vec![pattern],

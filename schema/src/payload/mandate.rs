@@ -1,5 +1,7 @@
 //! What was declared before acting: intent, scope and constraints.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +34,8 @@ pub struct IntentDeclared {
     pub stated_by: Option<StatedBy>,
 }
 
-/// `scope.declared`: which actions are permitted and which prohibited. A later declaration replaces an earlier one.
+/// `scope.declared`: which actions are permitted and which prohibited. A later declaration is a new version, in force for the
+/// actions that are recorded after it in this session, and for no others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScopeDeclared {
     /// The tools that the agent was given, with what they act on.
@@ -47,9 +50,78 @@ pub struct ScopeDeclared {
     /// Further Cedar policies, evaluated together with the ones compiled from the lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// Where the paths of actions and of `paths` in patterns are looked for. Without it, only absolute paths are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<Places>,
     /// Who stated it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_by: Option<StatedBy>,
+}
+
+/// What has to be known of a file system to tell from a text which file it names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Places {
+    /// The absolute directory that relative paths start from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// The absolute home directory: what `~` and `$HOME` stand for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<String>,
+    /// File names that differ only in case, or in how an accented letter is composed, name one file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignores_case: bool,
+    /// Symbolic links that are known: the absolute path of each, and the absolute path that it leads to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, String>,
+}
+
+/// What an action does to what it touches.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It reads a file or a directory.
+    Read,
+    /// It creates or changes a file or a directory, its mode or its owner.
+    Write,
+    /// It removes a file or a directory, or history that was kept.
+    Delete,
+    /// It speaks with another machine.
+    Network,
+    /// It starts or stops a program whose code does not stand in the action.
+    Execute,
+    /// It acts with another user's rights, or changes the system or the rights that others have on it.
+    Privilege,
+}
+
+impl Effect {
+    /// Every effect, in the order in which they are shown.
+    pub const ALL: [Self; 6] = [
+        Self::Read,
+        Self::Write,
+        Self::Delete,
+        Self::Network,
+        Self::Execute,
+        Self::Privilege,
+    ];
+
+    /// The effect as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Delete => "delete",
+            Self::Network => "network",
+            Self::Execute => "execute",
+            Self::Privilege => "privilege",
+        }
+    }
+
+    /// Whether what it touches is a file.
+    pub fn is_on_files(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::Delete)
+    }
 }
 
 /// A tool that the agent was given.
@@ -63,6 +135,10 @@ pub struct ToolDeclaration {
     /// What it does there: `READ`, `WRITE`, `EXECUTE`, `DELETE` …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
+    /// The effects that a call of it has, and no others. Without it, they are taken from the name and the arguments of the call
+    /// where both are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Vec<Effect>>,
 }
 
 /// Which actions are meant. Every field that is given must hold; a pattern without any matches every action.
@@ -80,6 +156,16 @@ pub struct ActionPattern {
     /// Conditions on the call's arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<ArgumentCondition>,
+    /// The effects that are meant. A permission covers these effects of an action and no others; a prohibition is broken by each.
+    /// Where it is unknown whether an action has one, a prohibition leaves the action open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<Effect>,
+    /// The files that are meant, with everything below them, by whole components: `src` is not `src-old`. A relative path starts
+    /// at the root of the scope in force; `*` and `?` stand for any characters of one component, `**` for any components. A
+    /// permission covers what lies inside; a prohibition is broken by what meets one of them. Where it is unknown which file an
+    /// action touches, neither is certain, and the action cannot be judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
 }
 
 /// A condition on one top-level argument of a call. Every bound that is given must hold; a missing argument fulfils none. Where a

@@ -28,8 +28,8 @@ pub use context::{
     TokenSource, Witness,
 };
 pub use mandate::{
-    ActionPattern, ArgumentCondition, ConstraintDeclared, ConstraintKind, IntentDeclared,
-    MatchTerm, Matcher, ScopeDeclared, StatedBy, ToolDeclaration,
+    ActionPattern, ArgumentCondition, ConstraintDeclared, ConstraintKind, Effect, IntentDeclared,
+    MatchTerm, Matcher, Places, ScopeDeclared, StatedBy, ToolDeclaration,
 };
 pub use mutation::{
     ContextMutated, CountedTokens, DeclaredFate, Fate, MutationKind, SummaryRecord, Trigger,
