@@ -115,6 +115,7 @@ impl Joining {
         };
         let broken = self.broken.values().flatten();
         self.undeclared_tool.len()
+            + self.mandate.bytes()
             + broken
                 .map(|id| size_of::<String>() + id.len())
                 .sum::<usize>()
@@ -165,7 +166,9 @@ impl Joining {
             returned,
             decisions,
             scope: judgement.verdict,
+            scope_version: judgement.scope_version,
             breaks: Vec::new(),
+            effects: judgement.effects,
         });
         waited
     }

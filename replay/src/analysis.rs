@@ -17,6 +17,7 @@ use remembrancer_schema::payload::{
 use remembrancer_schema::{ContentHash, SessionId};
 use serde::Serialize;
 
+use crate::effect::Effects;
 pub use aftermath::{Aftermath, Anatomy, Growth, Orphan, OrphanKind, RepeatedCall, SummaryPart};
 pub use alteration::{Alteration, AlterationKind};
 pub use authority::{Attribution, AuthoritySupport};
@@ -97,8 +98,23 @@ pub struct Overview {
     pub compaction_trigger_tokens: Option<u64>,
     /// The declared intents, in order.
     pub intents: Vec<Intent>,
+    /// The declarations of the scope, in order: each is in force until the next.
+    pub scopes: Vec<ScopeVersion>,
     /// The scores that were assigned, in order.
     pub scores: Vec<Score>,
+}
+
+/// A declaration of the scope.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScopeVersion {
+    /// Its number within the session, from 1.
+    pub version: u32,
+    /// Index of its entry in the ledger.
+    pub entry: u64,
+    /// Its time.
+    pub time: Option<String>,
+    /// Who stated it.
+    pub stated_by: Option<StatedBy>,
 }
 
 /// A declared intent.
@@ -288,8 +304,12 @@ pub struct Action {
     pub decisions: Vec<Decision>,
     /// Whether the declared scope permits it.
     pub scope: ScopeVerdict,
+    /// Which declaration of the scope was in force when it was recorded: [`ScopeVersion::version`].
+    pub scope_version: Option<u32>,
     /// The declared prohibitions that it breaks: positions in [`Analysis::constraints`].
     pub breaks: Vec<ConstraintIndex>,
+    /// What it touches.
+    pub effects: Effects,
 }
 
 /// What a call gave back.

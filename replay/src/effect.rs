@@ -10,7 +10,7 @@ mod shell;
 mod table;
 mod tool;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use remembrancer_schema::payload::Effect;
 use serde::ser::SerializeMap;
@@ -311,19 +311,16 @@ impl Touch<'_> {
 
 impl Serialize for Effects {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct One<'a> {
-            known: Known,
-            #[serde(skip_serializing_if = "Vec::is_empty")]
-            targets: Vec<&'a Target>,
+        let all = Effect::ALL.into_iter();
+        let known: BTreeMap<Effect, Known> = all.map(|effect| (effect, self.of(effect))).collect();
+        let mut targets: BTreeMap<Effect, Vec<&Target>> = BTreeMap::new();
+        for (effect, target) in &self.targets {
+            targets.entry(*effect).or_default().push(target);
         }
         let mut map = serializer.serialize_map(None)?;
-        for effect in Effect::ALL {
-            let one = One {
-                known: self.of(effect),
-                targets: self.targets(effect).collect(),
-            };
-            map.serialize_entry(effect.as_str(), &one)?;
+        map.serialize_entry("known", &known)?;
+        if !targets.is_empty() {
+            map.serialize_entry("targets", &targets)?;
         }
         if !self.reasons.is_empty() {
             map.serialize_entry("unknown_because", &self.reasons)?;
@@ -339,6 +336,3 @@ fn shown(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
-
-#[cfg(test)]
-mod tests;

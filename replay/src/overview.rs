@@ -3,7 +3,7 @@
 use remembrancer_schema::EventType;
 use remembrancer_schema::payload::Payload;
 
-use crate::analysis::{Intent, Overview, Score};
+use crate::analysis::{Intent, Overview, ScopeVersion, Score};
 use crate::reading::{ReadEvent, event_time};
 use crate::record::RecordedEvent;
 
@@ -68,6 +68,15 @@ impl Outline {
                 objective: intent.objective.clone(),
                 stated_by: intent.stated_by.clone(),
             }),
+            Payload::ScopeDeclared(scope) => {
+                let version = overview.scopes.last().map_or(0, |last| last.version) + 1;
+                overview.scopes.push(ScopeVersion {
+                    version,
+                    entry: read.entry(),
+                    time: Some(read.time().to_owned()),
+                    stated_by: scope.stated_by.clone(),
+                });
+            }
             Payload::ModelResponded(responded) if self.answering_model.is_none() => {
                 self.answering_model.clone_from(&responded.model);
             }

@@ -103,10 +103,10 @@ fn compile(
         conditions.extend(argument_conditions(&context, condition, unmeasured)?);
     }
     conditions.extend(touch_conditions(effect, id, pattern, unmeasured)?);
-    if unmeasured == Unmeasured::LeavesOpen {
+    if unmeasured == Unmeasured::LeavesOpen && effect == Effect::Forbid {
         let open = member(&context, "unmeasured");
         let bounds = bounded(pattern).map(|name| has(&open, name));
-        let any = bounds.chain(open_touches(effect, id, pattern));
+        let any = bounds.chain(open_touches(id, pattern));
         conditions.extend(any.reduce(|left, right| binary("||", left, right)));
     }
     let anything = json!({"op": "All"});
@@ -240,7 +240,8 @@ fn touch_conditions(
         .iter()
         .try_for_each(|path| check_length(path))?;
     let context = json!({"Var": "context"});
-    let mut conditions = vec![has(&context, "effect")];
+    let has_touch = has(&context, "effect");
+    let mut conditions = Vec::new();
     if !pattern.effects.is_empty() {
         let names = pattern.effects.iter().map(|effect| effect.as_str());
         let names: Vec<Value> = names.map(|name| json!({"Value": name})).collect();
@@ -268,23 +269,37 @@ fn touch_conditions(
             conditions.extend(has_paths.then(either));
         }
     }
-    Ok(conditions)
+    Ok(match effect {
+        // What touches nothing needs no effect permitted.
+        Effect::Permit => {
+            let not_has = json!({"!": {"arg": has_touch}});
+            let needless = match unmeasured {
+                Unmeasured::Breaks => not_has,
+                // What an action may not even do needs no permission.
+                Unmeasured::LeavesOpen => {
+                    let is_uncertain = json!({"!": {"arg": member(&context, "certain")}});
+                    binary("||", not_has, is_uncertain)
+                }
+            };
+            let covered = conditions.into_iter();
+            let covered = covered.map(|one| binary("||", needless.clone(), one));
+            covered.collect()
+        }
+        Effect::Forbid => std::iter::once(has_touch).chain(conditions).collect(),
+    })
 }
 
-/// What is open of one effect on one target.
-fn open_touches(effect: Effect, id: &str, pattern: &ActionPattern) -> Vec<Value> {
+/// What is open of one effect on one target, for a prohibition.
+fn open_touches(id: &str, pattern: &ActionPattern) -> Vec<Value> {
     let context = json!({"Var": "context"});
     let has_touch = has(&context, "effect");
     if !asks_of_effects(pattern) {
         return Vec::new();
     }
-    let list = match effect {
-        Effect::Permit => "may_lie_inside",
-        Effect::Forbid => "may_meet",
-    };
+
     let is_listed = binary(
         "contains",
-        member(&context, list),
+        member(&context, "may_meet"),
         json!({"Value": list_of(id)}),
     );
     let is_uncertain = json!({"!": {"arg": member(&context, "certain")}});

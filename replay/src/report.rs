@@ -107,8 +107,9 @@ mod tests {
             returned: None,
             decisions: Vec::new(),
             scope: ScopeVerdict::OutOfScope,
+            scope_version: None,
             breaks: Vec::new(),
-            witness: remembrancer_schema::payload::Witness::Exact,
+            effects: Default::default(),
         }
     }
 

@@ -211,9 +211,9 @@ impl Mandate {
             return Ok(());
         };
         let outcome = scope.policies.evaluate(&request, arguments, touch);
-        let is_certain = touch.is_none_or(|touch| touch.is_certain);
+
         if outcome.permitting.is_empty() && outcome.open.is_empty() && !scope.permits_everything {
-            match touch.filter(|_| !is_certain || outcome.may_permit) {
+            match touch.filter(|_| outcome.may_permit) {
                 Some(touch) => {
                     sum.open.insert(touch::open_permission(touch));
                 }

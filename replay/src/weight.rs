@@ -77,6 +77,7 @@ fn of_action(action: &Action) -> usize {
         + action.tool.len()
         + text(action.target.as_ref())
         + text(action.arguments.as_ref())
+        + action.effects.bytes()
         + returned.map_or(0, beyond_returned)
         + sum(&action.decisions, beyond_decision)
 }

@@ -24,3 +24,7 @@ pub const MATCHER_TERMS_MAX: usize = 64;
 pub const CONSTRAINT_TEXT_BYTES_MAX: usize = 8 * 1024;
 /// Most parts that one context may hold.
 pub const CONTEXT_PARTS_MAX: usize = 100_000;
+/// Most symbolic links that a scope may declare.
+pub const PLACES_LINKS_MAX: usize = 64;
+/// Longest path that a scope may declare a place with, in bytes.
+pub const PLACES_PATH_BYTES_MAX: usize = 4096;

@@ -11,7 +11,7 @@ use std::fmt;
 use remembrancer_schema::payload::Places;
 use unicode_normalization::UnicodeNormalization;
 
-pub use pattern::{Meeting, PathPattern};
+pub(crate) use pattern::{Meeting, PathPattern};
 
 /// Longest path that is looked at, in bytes: Linux takes no longer one.
 const PATH_BYTES_MAX: usize = 4096;
@@ -74,7 +74,7 @@ impl fmt::Display for Place {
 
 /// Why it is unknown which file a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unresolved {
+pub(crate) enum Unresolved {
     /// There is no text.
     Empty,
     /// It is longer than any path.
@@ -101,7 +101,7 @@ pub enum Unresolved {
 
 impl Unresolved {
     /// The reason in words.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Empty => "the path is empty",
             Self::TooLong => "the path is longer than 4096 bytes",
@@ -196,7 +196,7 @@ impl Ground {
     }
 
     /// The file that a path names when it is used in the directory `from`. A leading `~` is a name like any other.
-    pub fn resolve(&self, text: &str, from: Option<&Place>) -> Result<Place, Unresolved> {
+    pub(crate) fn resolve(&self, text: &str, from: Option<&Place>) -> Result<Place, Unresolved> {
         if text.is_empty() {
             return Err(Unresolved::Empty);
         }
@@ -227,7 +227,11 @@ impl Ground {
     }
 
     /// The file that a path names where a leading `~` stands for the home directory.
-    pub fn resolve_from_home(&self, text: &str, from: Option<&Place>) -> Result<Place, Unresolved> {
+    pub(crate) fn resolve_from_home(
+        &self,
+        text: &str,
+        from: Option<&Place>,
+    ) -> Result<Place, Unresolved> {
         match text.strip_prefix('~') {
             None => self.resolve(text, from),
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {

@@ -130,10 +130,6 @@ impl EffectSet {
         Self(self.0 & !other.0)
     }
 
-    pub(super) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     pub(super) fn iter(self) -> impl Iterator<Item = Effect> {
         Effect::ALL
             .into_iter()

@@ -7,7 +7,7 @@ use remembrancer_schema::payload::{ActionPattern, ScopeDeclared, ToolDeclaration
 
 use super::argument::Arguments;
 use super::touch::{PathLists, open_prohibition};
-use crate::effect::{Ground, Touch};
+use crate::effect::{Ground, Target, Touch};
 use crate::policy::{asks_of_effects, bounded, compile_open, compile_pattern, compile_text};
 
 /// A declared scope.
@@ -60,6 +60,8 @@ pub(super) struct CompiledPolicies {
     pub(super) lists: PathLists,
     /// Something asks what an action touches.
     pub(super) asks_of_effects: bool,
+    /// A policy text does.
+    text_asks_of_effects: bool,
 }
 
 #[derive(Debug)]
@@ -124,8 +126,9 @@ impl CompiledPolicies {
     fn add_text(&mut self, text: &str) {
         match compile_text(text) {
             Ok(policies) => {
-                // A text may ask for anything, so it is asked of all that an action touches.
-                self.asks_of_effects |= !policies.is_empty();
+                let words = ["effect", "certain", "path", "within"];
+                self.text_asks_of_effects |= words.iter().any(|word| text.contains(word));
+                self.asks_of_effects |= self.text_asks_of_effects;
                 for (at, policy) in policies.into_iter().enumerate() {
                     let name = policy
                         .annotation("id")
@@ -185,6 +188,11 @@ impl CompiledPolicies {
                 || response.diagnostics().reason().next().is_some(),
             "an allowed request names the policies that allowed it"
         );
+        // What a text asks for is not looked into: what is not known may be what it permits.
+        let is_open = |touch: Touch<'_>| {
+            !touch.is_certain || matches!(touch.target, Some(Target::Unknown(_)) | None)
+        };
+        outcome.may_permit = self.text_asks_of_effects && touch.is_some_and(is_open);
         for id in response.diagnostics().reason() {
             let Some(policy) = self.named.get::<str>(id.as_ref()) else {
                 continue;

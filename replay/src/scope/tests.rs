@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 use remembrancer_schema::Payload;
+use remembrancer_schema::payload::ActionPattern;
 
 use super::*;
+
+mod effects;
 
 fn scope(json: &str) -> ScopeDeclared {
     serde_json::from_str(json).expect("a scope")

@@ -10,6 +10,8 @@ use crate::analysis::{
     ScopeVerdict,
 };
 
+use crate::effect::Effects;
+
 /// Most characters of an excerpt.
 const EXCERPT_CHARS_MAX: usize = 200;
 /// Most characters of an excerpt before the match.
@@ -26,6 +28,10 @@ pub struct ActionView<'a> {
     pub tool: &'a str,
     /// Whether the declared scope permits it.
     pub scope: &'a ScopeVerdict,
+    /// Which declaration of the scope was in force when it was recorded, counted from 1.
+    pub scope_version: Option<u32>,
+    /// What it touches.
+    pub effects: &'a Effects,
     /// The prohibitions that it breaks, by id.
     pub breaks: Vec<&'a str>,
     /// How the turn's context became known; absent if the turn is not in the record.
@@ -130,6 +136,8 @@ pub(super) fn view<'a>(analysis: &'a Analysis, action: &'a Action) -> ActionView
         call_id: &action.call_id,
         tool: &action.tool,
         scope: &action.scope,
+        scope_version: action.scope_version,
+        effects: &action.effects,
         breaks: action.breaks.iter().filter_map(id).collect(),
         witness,
         action_witness: action.witness,

@@ -78,8 +78,9 @@ pub(crate) fn analysis() -> Analysis {
         returned: None,
         decisions: Vec::new(),
         scope: ScopeVerdict::Undeclared,
+        scope_version: None,
         breaks: vec![0],
-        witness: remembrancer_schema::payload::Witness::Exact,
+        effects: Default::default(),
     };
     Analysis {
         overview: Overview {

@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::ConstraintId;
-use crate::limits::{CONSTRAINT_TEXT_BYTES_MAX, MATCHER_REGEX_BYTES_MAX, MATCHER_TERMS_MAX};
+use crate::limits::{
+    CONSTRAINT_TEXT_BYTES_MAX, MATCHER_REGEX_BYTES_MAX, MATCHER_TERMS_MAX, PLACES_LINKS_MAX,
+    PLACES_PATH_BYTES_MAX,
+};
 
 /// Who stated something, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +61,12 @@ pub struct ScopeDeclared {
     pub stated_by: Option<StatedBy>,
 }
 
+impl ScopeDeclared {
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.places.as_ref().map_or(Ok(()), Places::check)
+    }
+}
+
 /// What has to be known of a file system to tell from a text which file it names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Places {
@@ -73,6 +82,36 @@ pub struct Places {
     /// Symbolic links that are known: the absolute path of each, and the absolute path that it leads to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, String>,
+}
+
+impl Places {
+    fn check(&self) -> Result<(), String> {
+        if self.links.len() > PLACES_LINKS_MAX {
+            return Err(format!(
+                "places.links holds {} links; at most {PLACES_LINKS_MAX} are allowed",
+                self.links.len()
+            ));
+        }
+        let links = self.links.iter().flat_map(|(link, to)| [link, to]);
+        let named = [("root", &self.root), ("home", &self.home)];
+        let named = named
+            .into_iter()
+            .filter_map(|(name, path)| Some((name, path.as_ref()?)));
+        for (name, path) in named.chain(links.map(|path| ("links", path))) {
+            if !path.starts_with('/') {
+                return Err(format!(
+                    "places.{name} holds {path:?}, which is no absolute path: it must start with a slash"
+                ));
+            }
+            if path.len() > PLACES_PATH_BYTES_MAX {
+                return Err(format!(
+                    "a path in places.{name} has {} bytes; at most {PLACES_PATH_BYTES_MAX} are allowed",
+                    path.len()
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What an action does to what it touches.

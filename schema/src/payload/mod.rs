@@ -289,6 +289,7 @@ impl Payload {
     fn check(&self) -> Result<(), String> {
         match self {
             Self::ContextCaptured(captured) => captured.check(),
+            Self::ScopeDeclared(scope) => scope.check(),
             Self::ConstraintDeclared(constraint) => constraint.check(),
             Self::AdminActed(acted) => acted.check(),
             _ => Ok(()),

@@ -4,7 +4,7 @@ use super::{Ground, Place, Unresolved};
 
 /// How a file that an action touches stands to a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Meeting {
+pub(crate) enum Meeting {
     /// They have no file in common.
     No,
     /// They may have a file in common.
@@ -15,7 +15,7 @@ pub enum Meeting {
 
 /// A path of a declared pattern. It means the file and everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathPattern {
+pub(crate) struct PathPattern {
     parts: Vec<Part>,
 }
 
@@ -29,7 +29,7 @@ enum Part {
 
 impl PathPattern {
     /// Reads a pattern. A relative one starts at the root, a leading `~` at the home directory.
-    pub fn compile(text: &str, ground: &Ground) -> Result<Self, Unresolved> {
+    pub(crate) fn compile(text: &str, ground: &Ground) -> Result<Self, Unresolved> {
         let fixed_end = text
             .split_inclusive('/')
             .take_while(|component| !is_wild(component.trim_end_matches('/')))
@@ -65,12 +65,12 @@ impl PathPattern {
     }
 
     /// Whether it means every file there is.
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.parts.iter().all(|part| *part == Part::Any)
     }
 
     /// Whether a file is the one that is meant, or lies below it.
-    pub fn holds(&self, place: &Place, ground: &Ground) -> bool {
+    pub(crate) fn holds(&self, place: &Place, ground: &Ground) -> bool {
         let mut walk = Walk::new(&self.parts);
         walk.is_through || {
             let components = ground.folded(place.components());
@@ -82,7 +82,7 @@ impl PathPattern {
     }
 
     /// Whether something below a directory is meant that the directory itself does not show.
-    pub fn reaches_below(&self, place: &Place, ground: &Ground) -> bool {
+    pub(crate) fn reaches_below(&self, place: &Place, ground: &Ground) -> bool {
         let mut walk = Walk::new(&self.parts);
         for component in ground.folded(place.components()) {
             walk.step(|name| name_matches(name, &component));
@@ -91,7 +91,13 @@ impl PathPattern {
     }
 
     /// Whether one of the files below `place` that a shell's glob may stand for is meant. With `tree`, what lies below them too.
-    pub fn may_hold(&self, place: &Place, globs: &[String], tree: bool, ground: &Ground) -> bool {
+    pub(crate) fn may_hold(
+        &self,
+        place: &Place,
+        globs: &[String],
+        tree: bool,
+        ground: &Ground,
+    ) -> bool {
         let mut walk = Walk::new(&self.parts);
         for component in ground.folded(place.components()) {
             walk.step(|name| name_matches(name, &component));
