@@ -46,7 +46,7 @@ fn parse_hash(text: &str) -> Result<ContentHash, Problem> {
 }
 
 #[utoipa::path(
-    put, path = "/v1/blobs/{hash}", tag = "record",
+    put, path = "/v1/blobs/{hash}", operation_id = "put_blob", tag = "record",
     params(("hash" = String, Path, description = "BLAKE3 of the bytes, 64 hexadecimal digits")),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses(
@@ -97,7 +97,7 @@ pub(crate) async fn put(
 }
 
 #[utoipa::path(
-    get, path = "/v1/blobs/{hash}", tag = "read",
+    get, path = "/v1/blobs/{hash}", operation_id = "get_blob", tag = "read",
     params(("hash" = String, Path, description = "BLAKE3 of the bytes, 64 hexadecimal digits")),
     responses(
         (status = 200, description = "The bytes", body = Vec<u8>, content_type = "application/octet-stream"),
@@ -128,7 +128,7 @@ pub(crate) async fn get(
 }
 
 #[utoipa::path(
-    post, path = "/v1/blobs/missing", tag = "record",
+    post, path = "/v1/blobs/missing", operation_id = "find_missing_blobs", tag = "record",
     request_body(content = Vec<String>, description = "Hashes: BLAKE3 of the bytes, 64 hexadecimal digits each; at most 10,000"),
     responses(
         (status = 200, description = "Those that are not stored", body = MissingAnswer),

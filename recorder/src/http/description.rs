@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use serde_json::Value;
 use utoipa::OpenApi as _;
 use utoipa::openapi::content::Content;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder};
@@ -12,7 +13,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement
 
 use super::intake::Mounted;
 use super::state::ApiState;
-use super::{blobs, events, keys, observe, proofs, sessions};
+use super::{Problem, blobs, events, keys, observe, proofs, schemas, sessions};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -98,6 +99,8 @@ fn content(media: &str) -> Content {
     Content::new(Some(schema))
 }
 
-pub(super) async fn serve(State(state): State<ApiState>) -> Json<utoipa::openapi::OpenApi> {
-    Json(of(&state))
+pub(super) async fn serve(State(state): State<ApiState>) -> Result<Json<Value>, Problem> {
+    schemas::completed(&of(&state))
+        .map(Json)
+        .map_err(|error| Problem::internal(&error))
 }

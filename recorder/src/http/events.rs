@@ -22,7 +22,7 @@ use cutting::{Checked, parse};
 const ANSWER_BYTES_USUAL: usize = 1024;
 
 /// What became of one event.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub(crate) enum EventResult {
     /// Stored, durably.
@@ -32,7 +32,6 @@ pub(crate) enum EventResult {
     /// Not stored.
     Rejected {
         /// The event's id, where it could be read.
-        #[schema(value_type = Option<String>)]
         id: Option<EventId>,
         /// Why.
         problem: Problem,
@@ -40,22 +39,20 @@ pub(crate) enum EventResult {
 }
 
 /// Where an event stands.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Place {
     /// The event's id.
-    #[schema(value_type = String)]
     id: EventId,
     /// Index in the ledger, from 0.
     index: u64,
     /// Position in the session, from 0.
     sequence: u64,
     /// Hash of its entry.
-    #[schema(value_type = String)]
     hash: EntryHash,
 }
 
 /// The answer to a batch.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Serialize)]
 pub(crate) struct BatchAnswer {
     /// One per event, in order.
     results: Vec<EventResult>,
@@ -65,7 +62,7 @@ pub(crate) struct BatchAnswer {
 }
 
 /// The answer to one event.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Serialize)]
 pub(crate) struct EventAnswer {
     #[serde(flatten)]
     result: EventResult,
@@ -75,15 +72,16 @@ pub(crate) struct EventAnswer {
 }
 
 #[utoipa::path(
-    post, path = "/v1/events", tag = "record",
+    post, path = "/v1/events", operation_id = "post_events", tag = "record",
     request_body(
-        content((serde_json::Value = "application/json"), (String = "application/x-ndjson")),
+        content((super::shapes::Events = "application/json"), (String = "application/x-ndjson")),
         description = "One event, an array of events, or one event a line"
     ),
     responses(
-        (status = 200, description = "A batch: one result per event; or one event that is recorded already", body = BatchAnswer),
-        (status = 201, description = "One event, recorded", body = EventAnswer),
+        (status = 200, description = "A batch: one result per event; or one event that is recorded already", body = super::shapes::EventsAnswer),
+        (status = 201, description = "One event, recorded", body = super::shapes::EventAnswer),
         (status = "4XX", description = "Nothing was stored", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", description = "The ledger does not write at the moment: send again what was not acknowledged", body = Problem, content_type = "application/problem+json"),
     ),
     security(("key" = []))
 )]

@@ -37,7 +37,7 @@ pub(crate) struct KeyList {
 }
 
 #[utoipa::path(
-    get, path = "/v1/keys", tag = "admin",
+    get, path = "/v1/keys", operation_id = "list_keys", tag = "admin",
     responses((status = 200, description = "All keys, without their secrets", body = KeyList)),
     security(("key" = []))
 )]
@@ -47,7 +47,7 @@ pub(crate) async fn list(workspace: Workspace) -> Result<Json<KeyList>, Problem>
 }
 
 #[utoipa::path(
-    post, path = "/v1/keys", tag = "admin",
+    post, path = "/v1/keys", operation_id = "create_key", tag = "admin",
     request_body(content = WantedKey, description = "What the key may do, and whose it is"),
     responses(
         (status = 201, description = "The key; its text is shown this once", body = NewToken),
@@ -83,7 +83,7 @@ pub(crate) async fn create(
 }
 
 #[utoipa::path(
-    delete, path = "/v1/keys/{id}", tag = "admin",
+    delete, path = "/v1/keys/{id}", operation_id = "revoke_key", tag = "admin",
     params(("id" = String, Path, description = "The key's id, as the list shows it")),
     responses((status = 200, description = "The key, revoked; the next request with it is refused", body = TokenSummary)),
     security(("key" = []))

@@ -12,7 +12,9 @@ mod path;
 mod problem;
 mod proofs;
 mod rates;
+mod schemas;
 mod sessions;
+mod shapes;
 mod state;
 mod workspace;
 
@@ -74,7 +76,7 @@ pub fn router(state: ApiState) -> Router {
 }
 
 #[utoipa::path(
-    get, path = "/v1/limits", tag = "record",
+    get, path = "/v1/limits", operation_id = "get_limits", tag = "record",
     responses((status = 200, description = "The limits of this server", body = Limits)),
     security(("key" = []))
 )]
@@ -83,7 +85,7 @@ async fn limits(State(state): State<ApiState>) -> Json<Limits> {
 }
 
 #[utoipa::path(
-    get, path = "/healthz", tag = "health",
+    get, path = "/healthz", operation_id = "get_health", tag = "health",
     responses((status = 200, description = "The process answers", body = String, content_type = "text/plain"))
 )]
 async fn healthy() -> &'static str {
@@ -91,7 +93,7 @@ async fn healthy() -> &'static str {
 }
 
 #[utoipa::path(
-    get, path = "/readyz", tag = "health",
+    get, path = "/readyz", operation_id = "get_readiness", tag = "health",
     responses(
         (status = 200, description = "The default workspace's ledger writes; a line for each other one that does not", body = String, content_type = "text/plain"),
         (status = 503, description = "The default workspace's ledger does not write", body = Problem, content_type = "application/problem+json"),

@@ -162,7 +162,7 @@ pub(super) fn metrics_route(state: &ApiState) -> Router<ApiState> {
 }
 
 #[utoipa::path(
-    get, path = "/metrics", tag = "health",
+    get, path = "/metrics", operation_id = "get_metrics", tag = "health",
     responses(
         (status = 200, description = "Counters in the text format that Prometheus reads", body = String, content_type = "text/plain"),
         (status = 401, description = "The server wants a key for this", body = Problem, content_type = "application/problem+json"),

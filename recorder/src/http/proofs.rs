@@ -23,6 +23,7 @@ pub(crate) struct ProofAnswer {
 
 /// Which entry, in which tree.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct InclusionQuery {
     /// Index of the entry, from 0.
     index: u64,
@@ -32,6 +33,7 @@ pub(crate) struct InclusionQuery {
 
 /// Which two trees.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct ConsistencyQuery {
     /// Size of the smaller tree.
     old: u64,
@@ -40,7 +42,7 @@ pub(crate) struct ConsistencyQuery {
 }
 
 #[utoipa::path(
-    get, path = "/v1/checkpoint", tag = "proofs",
+    get, path = "/v1/checkpoint", operation_id = "get_checkpoint", tag = "proofs",
     responses(
         (status = 200, description = "The newest signed checkpoint", body = String, content_type = "text/plain"),
         (status = 404, description = "The ledger is empty", body = Problem, content_type = "application/problem+json"),
@@ -58,7 +60,7 @@ pub(crate) async fn checkpoint(workspace: Workspace) -> Result<Response, Problem
 }
 
 #[utoipa::path(
-    get, path = "/v1/proofs/inclusion", tag = "proofs", params(InclusionQuery),
+    get, path = "/v1/proofs/inclusion", operation_id = "get_inclusion_proof", tag = "proofs", params(InclusionQuery),
     responses((status = 200, description = "Proof that the entry is in the tree", body = ProofAnswer)),
     security(("key" = []))
 )]
@@ -77,7 +79,7 @@ pub(crate) async fn inclusion(
 }
 
 #[utoipa::path(
-    get, path = "/v1/proofs/consistency", tag = "proofs", params(ConsistencyQuery),
+    get, path = "/v1/proofs/consistency", operation_id = "get_consistency_proof", tag = "proofs", params(ConsistencyQuery),
     responses((status = 200, description = "Proof that the larger tree extends the smaller", body = ProofAnswer)),
     security(("key" = []))
 )]

@@ -22,11 +22,14 @@ const PAGE_ITEMS_DEFAULT: u32 = 100;
 
 /// Where a page starts and how long it is.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PageQuery {
     /// `next` of the page before.
+    #[param(required = false, nullable = false)]
     after: Option<String>,
     /// Most items, 100 unless given.
+    #[param(required = false, nullable = false)]
     limit: Option<u32>,
 }
 
@@ -52,7 +55,7 @@ pub(crate) struct EntryView {
     #[schema(value_type = String)]
     hash: EntryHash,
     /// The entry, byte for byte.
-    #[schema(value_type = serde_json::Value)]
+    #[schema(value_type = super::shapes::Entry)]
     entry: Box<RawValue>,
     /// Salt of the payload's commitment, in hexadecimal; null after redaction.
     salt: Option<String>,
@@ -89,7 +92,7 @@ fn query<T>(
 type QueryResult<T> = Result<Query<T>, axum::extract::rejection::QueryRejection>;
 
 #[utoipa::path(
-    get, path = "/v1/sessions", tag = "read", params(PageQuery),
+    get, path = "/v1/sessions", operation_id = "list_sessions", tag = "read", params(PageQuery),
     responses((status = 200, description = "Sessions, newest first", body = Page<SessionSummary>)),
     security(("key" = []))
 )]
@@ -109,7 +112,7 @@ pub(crate) async fn list(
 }
 
 #[utoipa::path(
-    get, path = "/v1/sessions/{session}", tag = "read",
+    get, path = "/v1/sessions/{session}", operation_id = "get_session", tag = "read",
     params(("session" = String, Path, description = "Its id, or its label if that is unique")),
     responses((status = 200, description = "The session", body = SessionSummary)),
     security(("key" = []))
@@ -122,7 +125,7 @@ pub(crate) async fn one(
 }
 
 #[utoipa::path(
-    get, path = "/v1/sessions/{session}/entries", tag = "read",
+    get, path = "/v1/sessions/{session}/entries", operation_id = "list_entries", tag = "read",
     params(("session" = String, Path, description = "Its id, or its label if that is unique"), PageQuery),
     responses((status = 200, description = "Its entries, in order", body = Page<EntryView>)),
     security(("key" = []))
@@ -171,9 +174,9 @@ async fn analysed<T: Serialize>(
 }
 
 #[utoipa::path(
-    get, path = "/v1/sessions/{session}/presence", tag = "audit",
+    get, path = "/v1/sessions/{session}/presence", operation_id = "get_presence", tag = "audit",
     params(("session" = String, Path, description = "Its id, or its label if that is unique")),
-    responses((status = 200, description = "How each constraint stood at each turn and action", body = serde_json::Value)),
+    responses((status = 200, description = "How each constraint stood at each turn and action", body = std::collections::BTreeMap<String, serde_json::Value>)),
     security(("key" = []))
 )]
 pub(crate) async fn presence(
@@ -189,9 +192,9 @@ pub(crate) async fn presence(
 }
 
 #[utoipa::path(
-    get, path = "/v1/sessions/{session}/mutations", tag = "audit",
+    get, path = "/v1/sessions/{session}/mutations", operation_id = "get_mutations", tag = "audit",
     params(("session" = String, Path, description = "Its id, or its label if that is unique")),
-    responses((status = 200, description = "How its context changed", body = serde_json::Value)),
+    responses((status = 200, description = "How its context changed", body = Vec<std::collections::BTreeMap<String, serde_json::Value>>)),
     security(("key" = []))
 )]
 pub(crate) async fn mutations(
@@ -207,9 +210,9 @@ pub(crate) async fn mutations(
 }
 
 #[utoipa::path(
-    get, path = "/v1/sessions/{session}/findings", tag = "audit",
+    get, path = "/v1/sessions/{session}/findings", operation_id = "get_findings", tag = "audit",
     params(("session" = String, Path, description = "Its id, or its label if that is unique")),
-    responses((status = 200, description = "What the auditor noticed", body = serde_json::Value)),
+    responses((status = 200, description = "What the auditor noticed", body = Vec<std::collections::BTreeMap<String, serde_json::Value>>)),
     security(("key" = []))
 )]
 pub(crate) async fn findings(
@@ -225,7 +228,7 @@ pub(crate) async fn findings(
 }
 
 #[utoipa::path(
-    get, path = "/v1/sessions/{session}/bundle", tag = "audit",
+    get, path = "/v1/sessions/{session}/bundle", operation_id = "get_bundle", tag = "audit",
     params(("session" = String, Path, description = "Its id, or its label if that is unique")),
     responses((status = 200, description = "The session's bundle", body = Vec<u8>, content_type = "application/zip")),
     security(("key" = []))
@@ -258,7 +261,7 @@ pub(crate) async fn bundle(
 }
 
 #[utoipa::path(
-    get, path = "/v1/entries/{index}", tag = "read",
+    get, path = "/v1/entries/{index}", operation_id = "get_entry", tag = "read",
     params(("index" = u64, Path, description = "Index in the ledger, from 0")),
     responses((status = 200, description = "The entry", body = EntryView)),
     security(("key" = []))

@@ -42,3 +42,74 @@ fn every_problem_is_documented_with_its_status() {
         );
     }
 }
+
+#[tokio::test]
+async fn answers_have_the_members_that_the_description_names() {
+    let api = TestApi::new().await;
+    let description = super::super::description::document().expect("JSON");
+    let schemas = &description["components"]["schemas"];
+    let described = |name: &str| -> Vec<String> {
+        let members = schemas[name]["properties"].as_object().expect(name);
+        members.keys().cloned().collect()
+    };
+    let names = |value: &Value| -> Vec<String> {
+        let mut names: Vec<String> = value
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect();
+        names.sort();
+        names
+    };
+    let started = json!({"id": "1", "session": "s", "type": "session.started", "agent": "a",
+        "time": "2026-11-30T08:00:00Z", "data": {}});
+    let one = api.post(started.to_string()).await.json();
+    assert_eq!(names(&one), described("EventAnswer"));
+    let batch = json!([started, {"id": "2"}]).to_string();
+    let batch = api.post(batch).await.json();
+    assert_eq!(names(&batch), described("BatchAnswer"));
+    assert_eq!(names(&batch["results"][0]), described("TakenEvent"));
+    assert_eq!(names(&batch["results"][1]), described("RejectedEvent"));
+    let entries = api.get("/v1/sessions/s/entries").await.json();
+    assert_eq!(names(&entries), described("Page_EntryView"));
+    assert_eq!(names(&entries["items"][0]), described("EntryView"));
+    assert_eq!(names(&entries["items"][0]["entry"]), described("Entry"));
+}
+
+#[test]
+fn the_description_refers_to_nothing_that_it_lacks() {
+    let description = super::super::description::document().expect("JSON");
+    let text = description.to_string();
+    let mut references = 0;
+    for reference in text.split("\"$ref\":\"").skip(1) {
+        let reference = reference.split('"').next().expect("it ends");
+        let pointer = reference.strip_prefix('#').expect("within the description");
+        assert!(description.pointer(pointer).is_some(), "{reference}");
+        references += 1;
+    }
+    assert!(references > 50, "{references}");
+    for kind in ["SessionStarted", "ContextCaptured", "Part", "ToolReturned"] {
+        assert!(
+            description["components"]["schemas"][kind].is_object(),
+            "{kind}"
+        );
+    }
+    let mut names = std::collections::BTreeSet::new();
+    for (path, operations) in description["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            let name = operation["operationId"].as_str().expect("a name");
+            assert!(names.insert(name), "{name} is the name of two operations");
+            let is_guarded = operation["security"].is_array();
+            let has_problem =
+                operation["responses"]["4XX"]["content"]["application/problem+json"].is_object();
+            assert_eq!(is_guarded, has_problem, "{method} {path}");
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let name = parameter["name"].as_str().expect("a name");
+                let is_in_path = path.contains(&format!("{{{name}}}"));
+                let place = if is_in_path { "path" } else { "query" };
+                assert_eq!(parameter["in"], place, "{name} of {method} {path}");
+            }
+        }
+    }
+}
