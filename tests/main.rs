@@ -25,5 +25,6 @@ mod observation;
 mod operation;
 mod other_transcripts;
 mod recorded_runs;
+mod sdk_python;
 mod snapshots;
 mod support;

@@ -13,7 +13,7 @@ mod server;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) use moto::Moto;
+pub(crate) use moto::{Moto, python};
 pub(crate) use server::{Server, problem_slug};
 
 /// The name of every ledger that the crash tests make.

@@ -71,7 +71,8 @@ impl Moto {
     }
 }
 
-fn python() -> String {
+/// The Python that has what the tests need: `REMEMBRANCER_PYTHON`, or python3.
+pub(crate) fn python() -> String {
     std::env::var("REMEMBRANCER_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 

@@ -402,6 +402,20 @@ def test_receipts_are_kept(connect: Connect, recorder: FakeRecorder, tmp_path: P
     assert (tmp_path / "receipts").read_text() == recorder.receipt + "\n"
 
 
+def test_a_proxy_that_takes_little_gets_little(connect: Connect, recorder: FakeRecorder) -> None:
+    """Something on the way answers in its own words."""
+    recorder.before = lambda request: httpx.Response(413, text="<html>") if len(request.content) > 2_000 else None
+    client = connect()
+    session = client.session("run")
+    for number in range(20):
+        session.custom("custom.note", {"number": number, "text": "n" * 400})
+    session.custom("custom.note", {"number": 20, "text": "n" * 4_000})
+    assert client.flush()
+    numbers = [event["data"]["number"] for event in recorder.of("run") if event["type"] == "custom.note"]
+    assert numbers == list(range(20))
+    assert client.stats().rejected == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_records_by_itself(tmp_path: Path) -> None:
@@ -430,3 +444,11 @@ def test_a_forked_process_records_by_itself(tmp_path: Path) -> None:
 def test_limits_are_documented_defaults() -> None:
     limits = Limits()
     assert (limits.memory_bytes_max, limits.spool_bytes_max) == (16 * 1024 * 1024, 256 * 1024 * 1024)
+
+
+def test_names_of_agents_are_made_to_fit(connect: Connect, recorder: FakeRecorder) -> None:
+    client = connect()
+    client.session("run", agent="a\nb\x7f" + "ü" * 200)
+    client.session("other", agent=7)  # type: ignore[arg-type]
+    assert client.flush()
+    assert [event["agent"] for event in recorder.order] == ["ab" + "ü" * 127, "7"]

@@ -204,6 +204,10 @@ class Client:
             self._numbers += 1
             return f"{self._nonce}-{self._numbers}"
 
+    def _count_dropped(self) -> None:
+        with self._lock:
+            self._dropped += 1
+
     def _offer(self, frames: Sequence[Frame], events: int) -> bool:
         runtime = self._runtime
         if runtime is None:
@@ -229,7 +233,8 @@ class Client:
             live._lost(f"the recorder rejected it: {result.problem or result.status}")
 
     def _failed(self, what: str, error: Exception) -> None:
-        self._failed_calls += 1
+        with self._lock:
+            self._failed_calls += 1
         complain(f"failed-{what}", "%s could not be recorded: %s: %s", what, type(error).__name__, error)
 
     def _at_exit(self) -> None:

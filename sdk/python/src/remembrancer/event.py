@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .json_value import encode
+from .json_value import encode, text
 
 EVENT_BYTES_MAX = 256 * 1024
 EVENT_BLOBS_MAX = 256
+AGENT_BYTES_MAX = 256
 _ID = re.compile(r"^[A-Za-z0-9._:@-]{1,120}$")
 
 
@@ -20,6 +22,14 @@ def identifier(name: str) -> str:
     if _ID.match(name):
         return name
     return "id-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def agent_name(name: str | None) -> str | None:
+    """The name as the recorder takes it: without control characters, and not longer than it may be."""
+    if not name:
+        return None
+    shown = "".join(character for character in text(str(name)) if unicodedata.category(character) != "Cc")
+    return shown.encode()[:AGENT_BYTES_MAX].decode("utf-8", "ignore") or None
 
 
 def pack(

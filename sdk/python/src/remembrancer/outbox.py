@@ -54,13 +54,15 @@ class Outbox:
     _held_bytes: int = 0
     #: Grows with every change, so that a thread can tell whether it missed one.
     version: int = 0
+    #: Events that were let in.
+    events: int = 0
     _offered: int = 0
     _settled: int = 0
     #: A thread is moving frames from the head of the queue into the spool.
     _is_moving: bool = False
 
-    def offer(self, frames: Sequence[Frame]) -> bool:
-        """Appends frames, all or none. False: there is no room."""
+    def offer(self, frames: Sequence[Frame], events: int) -> bool:
+        """Appends frames, all or none, that hold so many events. False: there is no room."""
         size = sum(frame.size for frame in frames)
         with self.changed:
             taken = self._waiting_bytes + self._held_bytes
@@ -70,6 +72,7 @@ class Outbox:
             self._waiting.extend(frames)
             self._waiting_bytes += size
             self._offered += len(frames)
+            self.events += events
             self._tell()
         return True
 

@@ -8,9 +8,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from .context import ContextWriter
-from .event import EVENT_BLOBS_MAX, EVENT_BYTES_MAX, identifier, pack
+from .event import EVENT_BLOBS_MAX, EVENT_BYTES_MAX, agent_name, identifier, pack
 from .frame import Frame
-from .json_value import now, text
+from .json_value import now
 from .payloads import members
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Recording:
     def __init__(self, client: Client, id: str | None, *, agent: str | None, turn: int) -> None:
         self._client = client
         self.id = identifier(id if id is not None else f"session-{client._next_id()}")
-        self.agent = text(agent)[:250] if agent else None
+        self.agent = agent_name(agent)
         #: The number of the last model request.
         self.turn = turn
         self._writer = ContextWriter()
@@ -97,7 +97,7 @@ class Recording:
             self._unsent_end = frames[-1]
             self._client._gapped[self.id] = self
         else:
-            self._client._dropped += 1
+            self._client._count_dropped()
             self._count_gap("memory and spool of the client were full")
         return None
 

@@ -69,10 +69,7 @@ class Runtime:
 
     def offer(self, frames: Sequence[Frame], events: int) -> bool:
         """Hands frames over: all of them or none."""
-        is_taken = self.outbox.offer(frames)
-        if is_taken:
-            self.counts.offered += events
-        return is_taken
+        return self.outbox.offer(frames, events)
 
     def flush(self, seconds: float) -> bool:
         """Waits until everything that was offered before is answered for, not longer than a time."""
@@ -83,7 +80,8 @@ class Runtime:
     def stats(self) -> Counts:
         """The counts at this moment."""
         spooled = self._spool.unsettled_bytes if self._spool is not None else 0
-        return replace(self.counts, memory_bytes=self.outbox.memory_bytes, spool_bytes=spooled)
+        outbox = self.outbox
+        return replace(self.counts, offered=outbox.events, memory_bytes=outbox.memory_bytes, spool_bytes=spooled)
 
     def close(self, seconds: float) -> bool:
         """Sends what can be sent in a time, and leaves the rest in the spool."""

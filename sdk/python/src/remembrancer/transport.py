@@ -150,7 +150,8 @@ def _failure(response: httpx.Response, problem: dict[str, Any]) -> TransportErro
         return TransportError("refused_here", f"the recorder does not take this key for it ({said})")
     if status in (408, 425, 429) or status >= 500:
         return TransportError("later", said, _retry_after(response.headers.get("retry-after")))
-    if status in (400, 409, 411, 413, 415, 422) and problem:
+    # What is too large may be so for something on the way, which answers in its own words.
+    if status == 413 or (status in (400, 409, 411, 415, 422) and problem):
         return TransportError("unfit", said)
     return TransportError("refused_here", f"this address is none of a recorder ({said})")
 
