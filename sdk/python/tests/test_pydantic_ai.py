@@ -10,6 +10,7 @@ from fake_recorder import FakeRecorder, contexts
 
 pytest.importorskip("pydantic_ai")
 
+from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
@@ -18,6 +19,8 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    NativeToolCallPart,
+    NativeToolReturnPart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -215,6 +218,47 @@ def test_errors_reach_the_agent_and_the_record(connect: Connect, recorder: FakeR
     assert recorder.order[-1]["type"] == "session.ended"
     assert recorder.order[-1]["data"]["outcome"] == "error"
     assert "name another shelf" in contexts(recorder.order, recorder.blobs)[2][-1][1]
+
+
+def test_calls_that_no_tool_carries_out_are_answered_too(connect: Connect, recorder: FakeRecorder) -> None:
+    """Arguments that are no good, a provider's own tool, and an answer in the form of a call."""
+    client = connect()
+
+    class Shelf(BaseModel):
+        number: int
+
+    model = answers(
+        [],
+        ModelResponse(
+            [
+                NativeToolCallPart("web_search", {"query": "damp"}, tool_call_id="n1"),
+                NativeToolReturnPart("web_search", "a page", tool_call_id="n1"),
+                call("read", "c1", shelf="no number"),
+            ]
+        ),
+        ModelResponse([call("final_result", "f1", number=7)]),
+    )
+    agent = Agent(model, output_type=Shelf, capabilities=[Recorder(client)])
+
+    @agent.tool_plain
+    def read(shelf: int) -> str:
+        return "damp"
+
+    assert agent.run_sync("sort").output == Shelf(number=7)
+    assert client.flush()
+    told = [
+        (event["type"], event["data"]["call_id"], event["data"].get("status"))
+        for event in recorder.order
+        if event["type"].startswith("tool.")
+    ]
+    assert told == [
+        ("tool.called", "n1", None),
+        ("tool.called", "c1", None),
+        ("tool.returned", "n1", "ok"),
+        ("tool.returned", "c1", "error"),
+    ]
+    answered = [event["data"] for event in recorder.order if event["type"] == "model.responded"]
+    assert answered[1]["calls"] == [{"call_id": "f1", "tool": "final_result"}]
 
 
 def test_several_runs_can_go_into_one_session(connect: Connect, recorder: FakeRecorder) -> None:

@@ -1,6 +1,7 @@
 """Records what an AI agent declared, saw and did in a Remembrancer ledger, without slowing or breaking the agent."""
 
 from .client import Client
+from .current import current_call, current_session
 from .messages import parts_of_messages
 from .outbox import Counts
 from .payloads import (
@@ -20,7 +21,7 @@ from .payloads import (
     Trigger,
     Usage,
 )
-from .session import Session, current_call, current_session
+from .session import Session
 from .settings import Limits
 from .tools import recorded_tool, tool_call
 

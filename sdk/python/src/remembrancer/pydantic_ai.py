@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,14 +23,15 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from .client import Client
-from .pydantic_ai_parts import calls_of_response, parts_of_request, texts_of_response, usage_of
-from .session import Session, _current, _reset, current_call, current_session
+from .current import current, current_call, current_session, leave
+from .payloads import ReturnStatus
+from .pydantic_ai_parts import calls_of_response, parts_of_request, returns_of, texts_of_response, usage_of
+from .session import Session
 from .tools import _words, tool_call
 
 __all__ = ["RecordedModel", "Recorder"]
 
-#: The session of the run that is going on.
-_run: ContextVar[Session | None] = ContextVar("remembrancer_run", default=None)
+_STATUS: dict[str, ReturnStatus] = {"success": "ok", "denied": "denied"}
 
 
 class RecordedModel(WrapperModel):
@@ -50,7 +50,7 @@ class RecordedModel(WrapperModel):
         """Records the request, sends it, and records the response."""
         session, turn = self._capture(messages, model_settings, model_request_parameters)
         response = await super().request(messages, model_settings, model_request_parameters)
-        _respond(session, turn, response)
+        _respond(session, turn, response, model_request_parameters)
         return response
 
     @asynccontextmanager
@@ -74,7 +74,7 @@ class RecordedModel(WrapperModel):
                         session._client._failed("response", error)
                         response = None
                     if response is not None:
-                        _respond(session, turn, response)
+                        _respond(session, turn, response, model_request_parameters)
 
     def _capture(
         self,
@@ -82,21 +82,32 @@ class RecordedModel(WrapperModel):
         settings: ModelSettings | None,
         parameters: ModelRequestParameters,
     ) -> tuple[Session | None, int]:
-        session = self._session or _run.get() or current_session()
+        session = self._session or current_session()
         if session is None or not session._client.is_recording:
             return None, 0
         try:
             # The model's own preparation, which it carries out again when it sends; the messages are prepared already.
             _, prepared = self.wrapped.prepare_request(settings, parameters)
+            _answer_open_calls(session, messages)
             return session, session.context(parts_of_request(messages, prepared), witness="exact")
         except Exception as error:  # noqa: BLE001 - nothing here may break the agent
             session._client._failed("context", error)
             return None, 0
 
 
-def _respond(session: Session | None, turn: int, response: ModelResponse) -> None:
+def _answer_open_calls(session: Session, messages: Sequence[ModelMessage]) -> None:
+    """What a history says of calls that no tool carried out here: denied, put off, or with arguments that were no good."""
+    for part in returns_of(messages):
+        if session.is_open(part.tool_call_id):
+            status = _STATUS.get(part.outcome, "error")
+            session.tool_returned(part.tool_call_id, part.content, status=status, tool=part.tool_name, witness="exact")
+
+
+def _respond(session: Session | None, turn: int, response: ModelResponse, parameters: ModelRequestParameters) -> None:
     if session is None:
         return
+    # To call one of these is to give the final answer, in a form; it acts on nothing.
+    answers = {tool.name for tool in parameters.output_tools}
     try:
         calls = calls_of_response(response)
         session.response(
@@ -110,7 +121,10 @@ def _respond(session: Session | None, turn: int, response: ModelResponse) -> Non
             witness="exact",
         )
         for requested, arguments in calls:
-            session.tool_called(requested.call_id, requested.tool, arguments, turn=turn, witness="exact")
+            if requested.tool not in answers:
+                session.tool_called(requested.call_id, requested.tool, arguments, turn=turn, witness="exact")
+        # What the provider itself carried out, it has answered already.
+        _answer_open_calls(session, [response])
     except Exception as error:  # noqa: BLE001 - nothing here may break the agent
         session._client._failed("response", error)
 
@@ -136,7 +150,7 @@ class Recorder(AbstractCapability[Any]):
         if session is None:
             result: AgentRunResult[Any] = await handler()
             return result
-        tokens = _current.set(session), _run.set(session)
+        token = current.set(session)
         outcome, reason = "error", None
         try:
             result = await handler()
@@ -146,17 +160,13 @@ class Recorder(AbstractCapability[Any]):
             reason = type(error).__name__
             raise
         finally:
-            _reset(tokens[0])
-            try:
-                _run.reset(tokens[1])
-            except ValueError:
-                _run.set(None)
+            leave(token)
             if begun is not None:
                 begun.end(outcome, reason=reason)
 
     def get_wrapper_model(self, model: Model) -> Model | None:
         """Wraps the model that serves a request: what it is given is what is sent."""
-        return RecordedModel(model, self.session)
+        return None if isinstance(model, RecordedModel) else RecordedModel(model, self.session)
 
     async def wrap_tool_execute(
         self,
@@ -168,7 +178,7 @@ class Recorder(AbstractCapability[Any]):
         handler: Callable[[Any], Any],
     ) -> Any:  # noqa: ANN401 - the tool's own
         """Records what a tool gave back. Runs and tools that it starts belong to this call."""
-        session = self.session or _run.get()
+        session = self.session or current_session()
         with tool_call(call.tool_call_id):
             try:
                 result = await handler(args)
@@ -193,7 +203,7 @@ class Recorder(AbstractCapability[Any]):
                 labels=self.labels,
                 model=ctx.model.model_name,
                 agent=name,
-                parent=_run.get() or current_session(),
+                parent=current_session(),
                 parent_call_id=current_call(),
                 witness="exact",
             )

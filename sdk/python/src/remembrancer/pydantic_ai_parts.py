@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -57,6 +57,14 @@ def calls_of_response(response: ModelResponse) -> list[tuple[RequestedCall, obje
     """The calls that a response holds, with their arguments."""
     calls = (part for part in response.parts if isinstance(part, BaseToolCallPart))
     return [(RequestedCall(call.tool_call_id, call.tool_name), _arguments(call.args)) for call in calls]
+
+
+def returns_of(messages: Sequence[ModelMessage]) -> Iterator[BaseToolReturnPart[Any]]:
+    """Every result of a call in a history, by whoever carried it out."""
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, BaseToolReturnPart):
+                yield part
 
 
 def usage_of(response: ModelResponse) -> Usage | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar, Token
+from contextvars import Token
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .context import digest_of
+from .current import current, current_call, leave
 from .cut import fit, fit_text
 from .event import identifier
 from .json_value import plain, text
@@ -42,20 +43,8 @@ if TYPE_CHECKING:
 VALUE_BYTES_MAX = 100 * 1024
 #: A response's texts together.
 RESPONSE_BYTES_MAX = 160 * 1024
+_OPEN_CALLS_MAX = 10_000
 _CUSTOM_TYPE = re.compile(r"^custom\.[A-Za-z0-9._-]{1,93}$")
-
-_current: ContextVar[Session | None] = ContextVar("remembrancer_session", default=None)
-_current_call: ContextVar[str | None] = ContextVar("remembrancer_call", default=None)
-
-
-def current_session() -> Session | None:
-    """The session that the running code belongs to."""
-    return _current.get()
-
-
-def current_call() -> str | None:
-    """The tool call that the running code carries out."""
-    return _current_call.get()
 
 
 class Session(Recording):
@@ -68,6 +57,8 @@ class Session(Recording):
     def __init__(self, client: Client, id: str | None, *, agent: str | None, turn: int) -> None:
         super().__init__(client, id, agent=agent, turn=turn)
         self._tokens: list[Token[Session | None]] = []
+        # Calls without a result.
+        self._open_calls: dict[str, None] = {}
 
     @harmless
     def intent(self, objective: str, *, targets: Sequence[str] = (), stated_by: StatedBy | None = None) -> str | None:
@@ -230,6 +221,9 @@ class Session(Recording):
         witness: Witness | None = None,
     ) -> str | None:
         """Records an action: a call that the response to `turn`, or to the last request, carried."""
+        self._open_calls[call_id] = None
+        if len(self._open_calls) > _OPEN_CALLS_MAX:
+            self._open_calls.pop(next(iter(self._open_calls)), None)
         return self._record(
             "tool.called",
             {
@@ -255,6 +249,7 @@ class Session(Recording):
         witness: Witness | None = None,
     ) -> str | None:
         """Records what a call gave back. Denied: the application refused to run it."""
+        self._open_calls.pop(call_id, None)
         kept = fit(result, VALUE_BYTES_MAX)
         return self._record(
             "tool.returned",
@@ -262,6 +257,10 @@ class Session(Recording):
             raw={} if result is None else {"result": kept},
             said=[kept] if isinstance(kept, str) else [],
         )
+
+    def is_open(self, call_id: str) -> bool:
+        """Whether a call was recorded, and no result of it."""
+        return call_id in self._open_calls
 
     @harmless
     def decision(
@@ -358,11 +357,11 @@ class Session(Recording):
         return self._record("session.ended", {"outcome": outcome, "reason": reason}, is_end=True)
 
     def __enter__(self) -> Session:
-        self._tokens.append(_current.set(self))
+        self._tokens.append(current.set(self))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        _reset(self._tokens.pop() if self._tokens else None)
+        leave(self._tokens.pop() if self._tokens else None)
         self.end("completed" if kind is None else "error", reason=None if kind is None else kind.__name__)
 
     async def __aenter__(self) -> Session:
@@ -379,12 +378,3 @@ class Session(Recording):
         if parent is not None:
             data["parent"] = {"session": identifier(parent), "call_id": parent_call_id}
         return self._record("session.started", data, is_start=True)
-
-
-def _reset(token: Token[Session | None] | None) -> None:
-    if token is not None:
-        try:
-            _current.reset(token)
-        except ValueError:
-            # Entered in another context than left, as an asynchronous generator may be.
-            _current.set(None)

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from .session import Session, _current_call, current_session
+from .current import call_in_hand, current_session
+from .session import Session
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -95,14 +96,14 @@ def recorded_tool(
 @contextmanager
 def tool_call(call_id: str) -> Iterator[None]:
     """Within it, a recorded tool and a child session belong to the call with this id, which the model made."""
-    token = _current_call.set(call_id)
+    token = call_in_hand.set(call_id)
     try:
         yield
     finally:
         try:
-            _current_call.reset(token)
+            call_in_hand.reset(token)
         except ValueError:
-            _current_call.set(None)
+            call_in_hand.set(None)
 
 
 def _begin(
@@ -117,7 +118,7 @@ def _begin(
     session = current_session()
     if session is None:
         return None
-    call_id = _current_call.get() or f"call-{session._client._next_id()}"
+    call_id = call_in_hand.get() or f"call-{session._client._next_id()}"
     session.tool_called(call_id, tool, _arguments(function, args, kwargs), target=target, operation=operation)
     return _Call(session, call_id, tool, effect)
 

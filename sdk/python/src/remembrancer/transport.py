@@ -66,16 +66,11 @@ class Transport:
 
     def __init__(self, url: str, key: str, limits: Limits, http: httpx.BaseTransport | None = None) -> None:
         self._packs = not is_loopback(url)
-        self._http = httpx.Client(
-            base_url=url.rstrip("/"),
-            headers={"authorization": f"Bearer {key}"},
-            timeout=httpx.Timeout(limits.answer_seconds_max, connect=limits.connect_seconds_max),
-            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30),
-            # A proxy of the environment is for other machines.
-            trust_env=not is_loopback(url),
-            follow_redirects=False,
-            transport=http,
-        )
+        self._url = url.rstrip("/")
+        self._key = key
+        self._limits = limits
+        self._way = http
+        self._http: httpx.Client | None = None
 
     def missing(self, digests: Sequence[str]) -> set[str]:
         """Which of these blobs the recorder does not have."""
@@ -104,7 +99,24 @@ class Transport:
 
     def close(self) -> None:
         """Closes the connection."""
-        self._http.close()
+        if self._http is not None:
+            self._http.close()
+
+    def _connection(self) -> httpx.Client:
+        # Made by the thread that uses it: reading the system's certificates takes a while.
+        if self._http is None:
+            limits = self._limits
+            self._http = httpx.Client(
+                base_url=self._url,
+                headers={"authorization": f"Bearer {self._key}"},
+                timeout=httpx.Timeout(limits.answer_seconds_max, connect=limits.connect_seconds_max),
+                limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30),
+                # A proxy of the environment is for other machines.
+                trust_env=not is_loopback(self._url),
+                follow_redirects=False,
+                transport=self._way,
+            )
+        return self._http
 
     def _send(self, method: str, path: str, body: bytes, media: str) -> dict[str, Any]:
         headers = {"content-type": media}
@@ -112,7 +124,7 @@ class Transport:
             body = gzip.compress(body, compresslevel=1)
             headers["content-encoding"] = "gzip"
         try:
-            response = self._http.request(method, path, content=body, headers=headers)
+            response = self._connection().request(method, path, content=body, headers=headers)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise TransportError("later", f"{type(error).__name__}: {error}") from None
         answer = _json(response)
