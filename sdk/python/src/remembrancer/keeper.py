@@ -12,6 +12,8 @@ from .spool import Spool
 
 #: Time between two attempts to write to a spool that did not take what it was given.
 _RETRY_SECONDS = 1.0
+#: Pause after a write, in which more may come for the next one.
+_GATHER_SECONDS = 0.003
 
 
 class Keeper:
@@ -50,8 +52,7 @@ class Keeper:
         finally:
             self._outbox.end_move(moved, is_open=moved == len(frames))
         self._is_dirty = self._is_dirty or moved > 0
-        if moved < len(frames):
-            self.stop.wait(_RETRY_SECONDS)
+        self.stop.wait(_RETRY_SECONDS if moved < len(frames) else _GATHER_SECONDS)
         return True
 
     def _force(self) -> None:

@@ -24,6 +24,8 @@ class Taken:
     until: int = 0
     #: Bytes that could not be read: the end of a write that was cut off, or damage.
     lost_bytes: int = 0
+    #: There was more than a request may hold.
+    is_full: bool = False
 
 
 class SpoolFile:
@@ -131,6 +133,7 @@ class SpoolFile:
                     size += len(frame.body)
                 at += whole
                 taken.until += whole
+        taken.is_full = events >= events_max or size >= bytes_max
         return taken
 
     def settle(self, until: int) -> None:
