@@ -4,6 +4,7 @@ mod contexts;
 mod delivery;
 mod front;
 mod generated_client;
+mod hostile;
 mod pydantic_ai;
 
 use std::io::{BufRead as _, BufReader, Read as _};

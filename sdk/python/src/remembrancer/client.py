@@ -103,7 +103,10 @@ class Client:
                 "witness": witness,
                 "compaction_trigger_tokens": compaction_trigger_tokens,
             }
-            session._start(said, parent.id if isinstance(parent, Session) else parent, parent_call_id)
+            is_begun = session._start(said, parent.id if isinstance(parent, Session) else parent, parent_call_id)
+            if is_begun is None:
+                # Without its first event nothing of a session is taken.
+                session._start({}, None, None)
         return session
 
     def flush(self, seconds: float = 5.0) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
-from .json_value import plain
+from .json_value import plain, text
 
 #: How something became known, from the strongest witness to the weakest.
 Witness = Literal["exact", "telemetry", "transcript", "hook", "claimed"]
@@ -191,7 +191,7 @@ def members(value: object) -> Any:  # noqa: ANN401 - JSON is any of its kinds
         named = ((field.name, getattr(value, field.name)) for field in fields(value))
         return {name: members(member) for name, member in named if _is_given(member)}
     if isinstance(value, dict):
-        return {str(name): members(member) for name, member in value.items() if _is_given(member)}
+        return {text(str(name)): members(member) for name, member in value.items() if _is_given(member)}
     if isinstance(value, (list, tuple)):
         return [members(item) for item in value]
     return plain(value)

@@ -40,7 +40,7 @@ class Recording:
 
     def __init__(self, client: Client, id: str | None, *, agent: str | None, turn: int) -> None:
         self._client = client
-        self.id = identifier(id if id is not None else f"session-{client._next_id()}")
+        self.id = identifier(id or f"session-{client._next_id()}")
         self.agent = agent_name(agent)
         #: The number of the last model request.
         self.turn = turn
