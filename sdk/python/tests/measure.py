@@ -1,6 +1,7 @@
 """Measures what recording costs the agent's thread: `python tests/measure.py URL KEY`, against a running recorder.
 
-Times are those that the thread itself was running: what else the machine does shows in them little. A run of 200 turns, each with a call of 200 bytes and a result of 4,000, whose context is never compacted.
+Times are those that the thread itself was running: what else the machine does shows in them little. A run of 200 turns, each with
+a call of 200 bytes and a result of 4,000, whose context is never compacted.
 """
 
 from __future__ import annotations
