@@ -187,6 +187,8 @@ class ClaimedAction:
 
 def members(value: object) -> Any:  # noqa: ANN401 - JSON is any of its kinds
     """A payload's JSON: what is not given is left out."""
+    if isinstance(value, (str, int)):
+        return plain(value)
     if is_dataclass(value) and not isinstance(value, type):
         named = ((field.name, getattr(value, field.name)) for field in fields(value))
         return {name: members(member) for name, member in named if _is_given(member)}
