@@ -46,7 +46,7 @@ fn every_problem_is_documented_with_its_status() {
 #[tokio::test]
 async fn answers_have_the_members_that_the_description_names() {
     let api = TestApi::new().await;
-    let description = super::super::description::document().expect("JSON");
+    let description = api.description().await;
     let schemas = &description["components"]["schemas"];
     let described = |name: &str| -> Vec<String> {
         let members = schemas[name]["properties"].as_object().expect(name);
@@ -77,9 +77,9 @@ async fn answers_have_the_members_that_the_description_names() {
     assert_eq!(names(&entries["items"][0]["entry"]), described("Entry"));
 }
 
-#[test]
-fn the_description_refers_to_nothing_that_it_lacks() {
-    let description = super::super::description::document().expect("JSON");
+#[tokio::test]
+async fn the_description_refers_to_nothing_that_it_lacks() {
+    let description = TestApi::new().await.description().await;
     let text = description.to_string();
     let mut references = 0;
     for reference in text.split("\"$ref\":\"").skip(1) {
@@ -100,7 +100,8 @@ fn the_description_refers_to_nothing_that_it_lacks() {
         for (method, operation) in operations.as_object().expect("operations") {
             let name = operation["operationId"].as_str().expect("a name");
             assert!(names.insert(name), "{name} is the name of two operations");
-            let is_guarded = operation["security"].is_array();
+            // An intake answers in the form that its clients expect.
+            let is_guarded = operation["security"].is_array() && path != intake::ECHO;
             let has_problem = operation["responses"]["4XX"].is_object();
             assert_eq!(is_guarded, has_problem, "{method} {path}");
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
