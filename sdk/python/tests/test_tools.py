@@ -119,3 +119,35 @@ def test_parts_of_anthropic_messages() -> None:
         ("tool_result", "damp", "t1"),
     ]
     assert (parts[3].hash, parts[3].encrypted) == (digest_of("xyz"), True)
+
+
+def test_the_sdks_own_objects_are_read_and_strange_ones_do_no_harm() -> None:
+    class Model:
+        def __init__(self, **members: object) -> None:
+            self.members = members
+
+        def model_dump(self, **how: object) -> dict[str, object]:
+            return self.members
+
+    parts = parts_of_messages(
+        [
+            Model(
+                role="assistant", content=[Model(type="text", text="hm")], tool_calls=[Model(id="c1", function={"name": "read"})]
+            ),
+            7,
+            {"role": "user", "content": 8},
+            {"role": "user", "content": [None, {"type": "text"}]},
+        ],
+        system=9,
+        tools=[Model(name="read"), object],
+    )
+    assert [(part.kind, part.text) for part in parts] == [
+        ("other", "9"),
+        ("tool_schema", '{"name": "read"}'),
+        ("other", "\"<class 'object'>\""),
+        ("assistant", "hm"),
+        ("tool_call", "read "),
+        ("other", "7"),
+        ("other", '{"role": "user", "content": 8}'),
+        ("other", '{"role": "user", "content": [null, {"type": "text"}]}'),
+    ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .complaint import complain
 from .context import digest_of
 from .json_value import encode, plain
 from .payloads import Part, PartKind
@@ -21,39 +22,71 @@ _ROLES: dict[str, PartKind] = {
 
 
 def parts_of_messages(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[object],
     *,
-    system: str | Sequence[Mapping[str, Any]] | None = None,
-    tools: Sequence[Mapping[str, Any]] = (),
+    system: object = None,
+    tools: Sequence[object] = (),
 ) -> list[Part]:
     """The parts of a request: `messages` as the OpenAI Chat Completions or the Anthropic Messages API takes them.
 
-    `system` is Anthropic's; `tools` are the tools' schemas of either. What is no text, such as an image, is named by its hash.
+    They may be mappings or the SDKs' own objects. `system` is Anthropic's, a text or blocks; `tools` are the tools' schemas of
+    either. What is no text, such as an image, is named by its hash. What is of no known form is a part of kind `other`.
     """
-    parts: list[Part] = []
-    if isinstance(system, str):
-        parts.append(Part("system", system))
-    else:
-        parts.extend(Part("system", str(block.get("text", ""))) for block in system or ())
+    parts = _parts_of(_system, system)
     for tool in tools:
-        inner = tool.get("function")
-        named = inner if isinstance(inner, Mapping) else tool
-        parts.append(Part("tool_schema", _json(tool), tool=_name(named.get("name"))))
+        parts.extend(_parts_of(_tool, tool))
     for number, message in enumerate(messages):
-        parts.extend(_message(number, message))
+        parts.extend(_parts_of(_message, message, number))
     return parts
 
 
-def _message(number: int, message: Mapping[str, Any]) -> list[Part]:
+def _parts_of(make: Callable[..., list[Part]], given: object, *more: object) -> list[Part]:
+    """What is made of something; nothing here raises into the agent."""
+    try:
+        return make(given, *more)
+    except Exception as error:  # noqa: BLE001 - an agent's own objects may raise anything
+        complain("messages", "a message is of no known form: %s: %s", type(error).__name__, error)
+        return [Part("other", _json(given))]
+
+
+def _system(system: object) -> list[Part]:
+    if system is None or isinstance(system, str):
+        return [] if system is None else [Part("system", system)]
+    return [Part("system", str(_mapping(block)["text"])) for block in _listed(system)]
+
+
+def _tool(given: object) -> list[Part]:
+    tool = _mapping(given)
+    inner = tool.get("function")
+    named = inner if isinstance(inner, Mapping) else tool
+    return [Part("tool_schema", _json(tool), tool=_name(named.get("name")))]
+
+
+def _mapping(given: object) -> Mapping[str, Any]:
+    if isinstance(given, Mapping):
+        return given
+    # The SDKs' own objects are models of Pydantic.
+    dumped = given.model_dump(exclude_none=True)  # type: ignore[attr-defined]
+    return dumped if isinstance(dumped, Mapping) else {}
+
+
+def _listed(given: object) -> Sequence[object]:
+    if isinstance(given, Sequence):
+        return given
+    raise TypeError(f"{type(given).__name__} is no list")
+
+
+def _message(given: object, number: int) -> list[Part]:
+    message = _mapping(given)
     kind = _ROLES.get(str(message.get("role")), "other")
     call_id = _name(message.get("tool_call_id"))
     content = message.get("content")
     parts: list[Part] = []
     if isinstance(content, str):
         parts.append(Part(kind, content, message=number, call_id=call_id, name=_name(message.get("name"))))
-    elif isinstance(content, Sequence):
-        parts.extend(_block(kind, number, call_id, block) for block in content)
-    for call in message.get("tool_calls") or ():
+    elif content is not None:
+        parts.extend(_block(kind, number, call_id, block) for block in _listed(content))
+    for call in map(_mapping, message.get("tool_calls") or ()):
         function = call.get("function") or {}
         tool = _name(function.get("name"))
         said = f"{tool or ''} {function.get('arguments') or ''}"
@@ -64,8 +97,7 @@ def _message(number: int, message: Mapping[str, Any]) -> list[Part]:
 def _block(kind: PartKind, number: int, call_id: str | None, block: object) -> Part:
     if isinstance(block, str):
         return Part(kind, block, message=number, call_id=call_id)
-    if not isinstance(block, Mapping):
-        return Part("other", _json(block), message=number)
+    block = _mapping(block)
     match block.get("type"):
         case "text" | "input_text" | "output_text":
             return Part(kind, str(block.get("text", "")), message=number, call_id=call_id)
