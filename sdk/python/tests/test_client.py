@@ -307,9 +307,10 @@ def test_nothing_raises_into_the_agent(connect: Connect, recorder: FakeRecorder,
     assert session.custom("no custom type") is None
     assert session.response(7) is None  # type: ignore[arg-type]
     assert session.context([None]) == 1  # type: ignore[list-item]
+    assert session.context(None) == 2  # type: ignore[arg-type]
     assert session.tool_called("c", "t", {"loop": session, "n": float("nan"), "s": "\udfff"}) is not None
     assert session.custom("custom.huge", {"text": "x" * 300_000}) is None
-    assert client.stats().failed_calls == 4
+    assert client.stats().failed_calls == 5
     assert client.flush()
     assert client.stats().rejected == 0
     assert session.id.startswith("id-")
@@ -317,6 +318,20 @@ def test_nothing_raises_into_the_agent(connect: Connect, recorder: FakeRecorder,
     assert session.intent("late") is None
     client.close()
     assert client.session("after").intent("nothing") is None
+
+
+def test_a_client_that_is_set_up_wrongly_records_nothing() -> None:
+    assert not Client(URL, KEY, spool=7).is_recording  # type: ignore[arg-type]
+    assert not Client(URL, object()).is_recording  # type: ignore[arg-type]
+
+
+def test_places_that_cannot_be_written_keep_nothing_from_being_sent(connect: Connect, recorder: FakeRecorder) -> None:
+    recorder.receipt = "remembrancer receipt v1"
+    for number, place in enumerate(("/proc/none", "/dev/null/x", "nul\0")):
+        client = connect(spool=place, receipts=place)
+        record_run(client.session(f"run-{number}"))
+        assert client.flush()
+        assert len(recorder.of(f"run-{number}")) == 24
 
 
 @pytest.mark.parametrize(("url", "key"), [(None, None), (URL, None), ("not a url", KEY), ("ftp://x", KEY), (URL, "schlüssel")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import re
 import secrets
 import threading
 import time
@@ -26,6 +27,7 @@ from .session import Session
 from .settings import Limits, SpoolSync, default_spool
 from .transport import Result
 
+_KEY = re.compile(r"^[!-~]+$")
 _OFF = ("1", "true", "yes", "on")
 
 
@@ -181,22 +183,21 @@ class Client:
         receipts: str | os.PathLike[str] | None,
         http: httpx.BaseTransport | None,
     ) -> Destination | None:
-        url = url or os.environ.get("REMEMBRANCER_URL") or ""
-        key = key or os.environ.get("REMEMBRANCER_KEY") or ""
         if os.environ.get("REMEMBRANCER_OFF", "").lower() in _OFF:
             return None
         try:
+            url = str(url or os.environ.get("REMEMBRANCER_URL") or "").rstrip("/")
+            key = str(key or os.environ.get("REMEMBRANCER_KEY") or "").strip()
             parts = urlsplit(url)
-            is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
             folder = (Path(spool) if spool is not None else default_spool()) if use_spool else None
-        except (ValueError, RuntimeError) as error:
+            file = None if receipts is None else Path(receipts)
+        except Exception as error:  # noqa: BLE001 - nothing here may break the agent
             logger.warning("nothing is recorded: %s", error)
             return None
-        if not is_address or not key.isascii() or not key.strip():
+        if parts.scheme not in ("http", "https") or not parts.hostname or not _KEY.match(key):
             logger.warning("nothing is recorded: REMEMBRANCER_URL (http://…) and REMEMBRANCER_KEY are not both set")
             return None
-        file = None if receipts is None else Path(receipts)
-        return Destination(url.rstrip("/"), key.strip(), folder, sync, file, self.limits, http)
+        return Destination(url, key, folder, sync, file, self.limits, http)
 
     def _record_gaps(self) -> None:
         for session in list(self._gapped.values()):

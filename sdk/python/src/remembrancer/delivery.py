@@ -149,7 +149,7 @@ def _append(path: Path, data: bytes, bytes_max: int) -> None:
                 os.write(descriptor, data)
         finally:
             os.close(descriptor)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         complain("note", "%s cannot be written: %s", path, error)
 
 

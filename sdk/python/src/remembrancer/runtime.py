@@ -117,7 +117,7 @@ class Runtime:
             folder = destination_folder(destination.spool, destination.url, destination.workspace)
             try:
                 spool = Spool.open(folder, destination.limits, f"{destination.url} {destination.workspace}")
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 complain("spool", "no spool can be kept in %s: %s", folder, error)
                 self.outbox.end_move(0, is_open=False)
         self._spool = spool

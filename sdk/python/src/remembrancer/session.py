@@ -127,8 +127,9 @@ class Session(Recording):
         Only what is new goes to the recorder. Without `turn` it is the request after the last one.
         """
         number = self.turn + 1 if turn is None else turn
-        self._context(number, list(parts), tokens, witness, incomplete)
-        self.turn = max(self.turn, number)
+        self._context(number, parts, tokens, witness, incomplete)
+        if isinstance(number, int):
+            self.turn = max(self.turn, number)
         return number
 
     @harmless
@@ -145,7 +146,7 @@ class Session(Recording):
         counted = TokenCount(tokens) if isinstance(tokens, int) else tokens
         head = members({"tokens": counted, "witness": witness, "incomplete": incomplete})
         with self._lock:
-            captured = self._writer.write(turn, parts, head)
+            captured = self._writer.write(turn, list(parts), head)
             return self._put("context.captured", captured.data, captured.blobs)
 
     @harmless
