@@ -7,9 +7,17 @@
 
 pub mod hook;
 pub mod mission_continuity;
+pub mod model_api;
+pub mod proxy;
+pub mod otlp;
+mod new_event;
+mod session_writer;
+pub mod spool;
+mod tls;
 pub mod mission_file;
 pub mod rules;
 mod session_writer;
 pub mod transcript;
 
-pub use session_writer::{NewEvent, SessionWriter, WriteError, Written};
+pub use new_event::{NewEvent, WriteError, Written};
+pub use session_writer::SessionWriter;

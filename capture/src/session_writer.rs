@@ -1,12 +1,13 @@
 //! Events as bytes: envelope, id, and the parts whose texts were sent before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use remembrancer_schema::hash::sha256;
 use remembrancer_schema::limits::EVENT_BLOBS_MAX;
 use remembrancer_schema::payload::{ContextCaptured, EventType, Part, Payload};
-use remembrancer_schema::{AgentName, ContentHash, Event, EventError, EventId, IdError, SessionId};
+use remembrancer_schema::{AgentName, ContentHash, Event, EventId, IdError, SessionId};
 use serde::Serialize;
+
+use crate::new_event::{Envelope, NewEvent, WriteError, Written, id_of};
 
 /// A part with more bytes than this is sent as a blob.
 const INLINE_PART_BYTES_MAX: usize = 16 * 1024;
@@ -18,62 +19,6 @@ const INLINE_LIST_BYTES_MAX: usize = 160 * 1024;
 const BYTES_WAITING_AS_EVENT: usize = 64 * 1024;
 /// Type of the events that introduce the blobs which do not fit into the event that needs them.
 const BLOBS_INTRODUCED: &str = "custom.blobs_introduced";
-
-/// An event as `POST /v1/events` takes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewEvent {
-    /// Its id, the same at every import of the same files.
-    pub id: EventId,
-    /// The envelope's JSON, checked with [`Event::parse`].
-    pub bytes: Vec<u8>,
-}
-
-/// Why an event could not be written.
-#[derive(Debug, thiserror::Error)]
-pub enum WriteError {
-    /// One that the recorder would refuse.
-    #[error("the event {id:?} would be refused: {error}")]
-    Event {
-        /// The event's id.
-        id: String,
-        /// Why.
-        error: EventError,
-    },
-    /// A name that no id can be made of.
-    #[error("no id can be made: {0}")]
-    Name(#[from] IdError),
-    /// Data that is no JSON.
-    #[error("the data of the event {id:?} cannot be written as JSON: {error}")]
-    Json {
-        /// The event's id.
-        id: String,
-        /// Why.
-        error: serde_json::Error,
-    },
-}
-
-/// Events of a session and the blobs that they introduce, which are to be stored before them.
-#[derive(Debug, Default)]
-pub struct Written {
-    /// The events, in order.
-    pub events: Vec<NewEvent>,
-    /// The blobs, each once.
-    pub blobs: BTreeMap<ContentHash, Vec<u8>>,
-}
-
-#[derive(Serialize)]
-struct Envelope<'a, T> {
-    id: &'a EventId,
-    session: &'a SessionId,
-    r#type: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent: Option<&'a AgentName>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    blobs: &'a [ContentHash],
-    data: &'a T,
-}
 
 /// Writes the events of one session, one after the other.
 ///
@@ -398,6 +343,16 @@ impl SessionWriter {
             number += 1;
         }
         Ok(id)
+    }
+}
+
+/// The number of the turn that an event tells of; 0 for none.
+fn turn_of(payload: &Payload) -> u32 {
+    match payload {
+        Payload::ContextCaptured(captured) => captured.turn,
+        Payload::ModelResponded(responded) => responded.turn,
+        Payload::ToolCalled(called) => called.turn,
+        _ => 0,
     }
 }
 
