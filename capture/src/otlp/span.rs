@@ -141,7 +141,7 @@ impl AgentSpan {
                 "traceloop.association.properties.session_id",
             ])),
             agent: owned(attributes.text(&["gen_ai.agent.name", "agent_name", "agent.name"])),
-            error: error(&attributes, span.status.as_ref()),
+            error: error(&attributes, span),
             told,
         }))
     }
@@ -185,13 +185,21 @@ fn operation(attributes: &Attributes<'_>, span: &Span) -> Option<Operation> {
     }
 }
 
-fn error(attributes: &Attributes<'_>, status: Option<&Status>) -> Option<String> {
-    let status = status.filter(|status| status.code == Status::ERROR)?;
-    let text = if status.message.is_empty() {
-        attributes.text(&["error.type"]).unwrap_or("error")
-    } else {
-        &status.message
-    };
+/// Why a span failed: as its status says, else by the exception that it holds, else by the error's type.
+fn error(attributes: &Attributes<'_>, span: &Span) -> Option<String> {
+    let failed = |status: &&Status| status.code == Status::ERROR;
+    let status = span.status.as_ref().filter(failed)?;
+    let exception = span.events.iter().rfind(|event| event.name == "exception");
+    let exception = exception.map(|event| {
+        let told = Attributes::of(&event.attributes);
+        let told = ["exception.type", "exception.message"].map(|name| told.text(&[name]));
+        told.into_iter().flatten().collect::<Vec<_>>().join(": ")
+    });
+    let text = Some(status.message.clone())
+        .filter(|text| !text.is_empty())
+        .or_else(|| exception.filter(|text| !text.is_empty()))
+        .or_else(|| attributes.text(&["error.type"]).map(str::to_owned));
+    let text = text.unwrap_or_else(|| "error".to_owned());
     Some(text.chars().take(1000).collect())
 }
 

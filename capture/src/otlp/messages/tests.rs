@@ -74,10 +74,11 @@ fn messages_in_the_form_of_an_api_are_read_too() {
 fn what_was_not_sent_is_counted_and_what_is_encrypted_stands_by_its_hash() {
     let read = parts(&json!([
         { "role": "user", "parts": [{ "type": "text" }] },
+        { "role": "assistant", "parts": [{ "type": "thinking" }] },
         { "role": "assistant", "parts": [{ "type": "thinking", "signature": "abc" }] },
         { "role": "assistant", "parts": [{ "type": "compaction", "id": "cmp_1", "content": null }] },
     ]));
-    assert_eq!(read.empty, 1);
+    assert_eq!(read.empty, 2);
     assert_eq!(
         shown(&read),
         [(PartKind::Reasoning, None), (PartKind::Summary, None)]

@@ -2,6 +2,7 @@
 
 use remembrancer_schema::payload::{ContextCaptured, PartKind, ReturnStatus, Witness};
 
+use super::super::wire::{SpanEvent, Status};
 use super::*;
 use crate::session_writer::tests::recorded;
 
@@ -279,9 +280,16 @@ fn a_result_without_a_run_is_known_from_the_request_that_holds_it() {
 #[test]
 fn a_failed_run_is_an_error_whether_it_returned_something_or_not() {
     let mut failed = tool(2, 2, Some("c1"), "look", Json::Null);
-    failed.status = Some(super::super::wire::Status {
-        code: super::super::wire::Status::ERROR,
-        message: "boom".to_owned(),
+    failed.status = Some(Status {
+        code: Status::ERROR,
+        message: String::new(),
+    });
+    failed.events.push(SpanEvent {
+        name: "exception".to_owned(),
+        attributes: vec![
+            attribute("exception.type", "RuntimeError"),
+            attribute("exception.message", "boom"),
+        ],
     });
     let mut retried = failed.clone();
     retried.span_id = vec![3; 8];
@@ -304,7 +312,7 @@ fn a_failed_run_is_an_error_whether_it_returned_something_or_not() {
     assert_eq!(
         results,
         [
-            (ReturnStatus::Error, "{\"error\":\"boom\"}"),
+            (ReturnStatus::Error, "{\"error\":\"RuntimeError: boom\"}"),
             (ReturnStatus::Error, "\"try again\""),
         ]
     );
