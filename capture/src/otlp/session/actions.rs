@@ -57,7 +57,7 @@ impl Session {
         id: &str,
         call_id: &str,
         tool: Option<&str>,
-        result: Json,
+        result: Option<Json>,
         is_error: bool,
         time: Option<&str>,
     ) -> Result<(), WriteError> {
@@ -69,7 +69,7 @@ impl Session {
             } else {
                 ReturnStatus::Ok
             },
-            result: Some(raw(id, &bounded(result))?),
+            result: result.map(|result| raw(id, &bounded(result))).transpose()?,
             effect: None,
             witness: Some(Witness::Telemetry),
         };
@@ -108,7 +108,14 @@ impl Session {
             let result = unpacked(&Json::String(text.clone()));
             // Named by the call: a request may hand over many.
             let name = format!("{id}{SEEN}{}", ContentHash::of(call_id.as_bytes()).short());
-            self.returned(&name, call_id, part.tool.as_deref(), result, false, time)?;
+            self.returned(
+                &name,
+                call_id,
+                part.tool.as_deref(),
+                Some(result),
+                false,
+                time,
+            )?;
         }
         Ok(())
     }
@@ -148,9 +155,10 @@ impl Session {
             return self.operation(id, span, "execute_tool");
         }
         let result = match (&run.result, &span.error) {
-            (Some(result), _) => result.clone(),
-            (None, Some(error)) => object("error", Json::String(error.clone())),
-            (None, None) => Json::Null,
+            (Some(result), _) => Some(result.clone()),
+            (None, Some(error)) => Some(object("error", Json::String(error.clone()))),
+            // The instrumentation leaves results out.
+            (None, None) => None,
         };
         let (name, time) = (format!("{id}.result"), time(span.end));
         let is_error = span.error.is_some();

@@ -188,7 +188,7 @@ impl Session {
                 &name,
                 &call_id,
                 None,
-                result.clone(),
+                Some(result.clone()),
                 false,
                 time.as_deref(),
             )?;
