@@ -5,17 +5,14 @@
 //! one batch by their start.
 
 mod actions;
+mod declarations;
 mod turns;
 
 use std::collections::HashMap;
 
 use remembrancer_replay::SessionRecord;
-use remembrancer_schema::payload::{
-    ConstraintDeclared, EventType, IntentDeclared, ParentSession, Payload, SessionStarted,
-    StatedBy, Witness,
-};
+use remembrancer_schema::payload::{EventType, ParentSession, Payload, SessionStarted, Witness};
 use remembrancer_schema::{AgentName, ContentHash, SessionId};
-use serde::Serialize;
 use serde_json::json;
 
 use super::agents;
@@ -245,76 +242,6 @@ impl Session {
             .push("otlp.start", &kind, time.as_deref(), &started)?;
         self.is_started = true;
         Ok(())
-    }
-
-    /// Declares what the resource of a span declares, each text once. Returns what is wrong with declarations.
-    fn declare(&mut self, source: &Source) -> Vec<String> {
-        let stated_by = StatedBy {
-            role: "operator".to_owned(),
-            name: source.service.clone(),
-            source: Some("resource attributes".to_owned()),
-        };
-        let mut wrong = Vec::new();
-        if let Some(objective) = &source.intent {
-            let declared = IntentDeclared {
-                objective: objective.clone(),
-                targets: Vec::new(),
-                stated_by: Some(stated_by.clone()),
-            };
-            let id = format!(
-                "otlp.intent.{}",
-                ContentHash::of(objective.as_bytes()).short()
-            );
-            let done = self.declare_once(&id, &EventType::IntentDeclared, &declared);
-            wrong.extend(
-                done.err()
-                    .map(|error| format!("remembrancer.intent: {error}")),
-            );
-        }
-        for (kind, name, text) in &source.constraints {
-            let done = name.parse().map_err(WriteError::from).and_then(|id| {
-                let declared = ConstraintDeclared {
-                    id,
-                    kind: *kind,
-                    text: text.clone(),
-                    matcher: None,
-                    actions: Vec::new(),
-                    stated_by: Some(stated_by.clone()),
-                    inferred: false,
-                };
-                let hash = ContentHash::of(format!("{name}\n{text}").as_bytes()).short();
-                let id = format!("otlp.constraint.{hash}");
-                self.declare_once(&id, &EventType::ConstraintDeclared, &declared)
-            });
-            let attribute = || format!("remembrancer.{}.{name}", kind.as_str());
-            wrong.extend(done.err().map(|error| format!("{}: {error}", attribute())));
-        }
-        wrong
-    }
-
-    pub(super) fn has(&self, id: &str) -> bool {
-        self.writer.has(id)
-    }
-
-    pub(super) fn push<T: Serialize>(
-        &mut self,
-        id: &str,
-        kind: &EventType,
-        data: &T,
-    ) -> Result<(), WriteError> {
-        self.writer.push(id, kind, None, data)
-    }
-
-    fn declare_once<T: Serialize>(
-        &mut self,
-        id: &str,
-        kind: &EventType,
-        declared: &T,
-    ) -> Result<(), WriteError> {
-        if self.writer.has(id) {
-            return Ok(());
-        }
-        self.writer.push(id, kind, None, declared)
     }
 
     /// Writes what a span tells, unless it was told before.

@@ -1,11 +1,12 @@
 //! Spans of an agent as events.
 
+mod arrival;
 mod conventions;
 mod hostile;
 mod sessions;
 
 use prost::Message as _;
-use remembrancer_schema::payload::Payload;
+use remembrancer_schema::payload::{ContextCaptured, Payload};
 use remembrancer_schema::{Event, EventId};
 use serde_json::{Value as Json, json};
 
@@ -156,4 +157,21 @@ pub(super) fn new() -> Session {
 
 pub(super) fn kinds(events: &[(EventId, String, Payload, Json)]) -> Vec<&str> {
     events.iter().map(|(_, kind, ..)| kind.as_str()).collect()
+}
+
+pub(super) fn captured(events: &[(EventId, String, Payload, Json)]) -> Vec<&ContextCaptured> {
+    let captures = events
+        .iter()
+        .filter_map(|(_, _, payload, _)| match payload {
+            Payload::ContextCaptured(captured) => Some(captured),
+            _ => None,
+        });
+    captures.collect()
+}
+
+pub(super) fn turns_of(events: &[(EventId, String, Payload, Json)], kind: &str) -> Vec<u64> {
+    let of_kind = events.iter().filter(|(_, found, ..)| found == kind);
+    of_kind
+        .map(|(.., data)| data["turn"].as_u64().expect("a turn"))
+        .collect()
 }
