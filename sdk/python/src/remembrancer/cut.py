@@ -1,6 +1,6 @@
 """Values that are too long for an event: cut, with the size and the hash of the whole.
 
-A cut value is ``{"cut": {"bytes": …, "blake3": …, "kept": …}, "begin": …}``: the size of the whole and its BLAKE3 hash (of a
+A cut value is ``{"cut": {"bytes": …, "blake3": …, "start": …}}``: the size of the whole and its BLAKE3 hash (of a
 string: its UTF-8 bytes; of anything else: its compact JSON), and its first bytes as text. Where the value enters a context, the
 part there has the whole text under the same hash.
 """
@@ -14,7 +14,7 @@ from .context import digest_of
 from .json_value import encode, plain
 
 #: What is kept of a value that is cut.
-BEGIN_BYTES = 16 * 1024
+START_BYTES = 16 * 1024
 
 
 def fit(value: object, bytes_max: int) -> Any:  # noqa: ANN401 - JSON is any of its kinds
@@ -24,9 +24,8 @@ def fit(value: object, bytes_max: int) -> Any:  # noqa: ANN401 - JSON is any of 
     if len(encoded) <= bytes_max:
         return made
     whole = made.encode() if isinstance(made, str) else encoded
-    begin = whole[: min(bytes_max // 6, BEGIN_BYTES)].decode("utf-8", "ignore")
-    kept = len(begin.encode())
-    return {"cut": {"bytes": len(whole), "blake3": digest_of(whole), "kept": kept}, "begin": begin}
+    start = whole[: min(bytes_max // 6, START_BYTES)].decode("utf-8", "ignore")
+    return {"cut": {"bytes": len(whole), "blake3": digest_of(whole), "start": start}}
 
 
 def fit_text(texts: Sequence[str], bytes_max: int) -> list[str]:
@@ -40,7 +39,7 @@ def fit_text(texts: Sequence[str], bytes_max: int) -> list[str]:
             kept.append(one)
             left -= size
             continue
-        begin = content[: min(left // 6, BEGIN_BYTES)].decode("utf-8", "ignore")
+        begin = content[: min(left // 6, START_BYTES)].decode("utf-8", "ignore")
         kept.append(f"{begin}\n[cut: {len(content)} bytes in all, BLAKE3 {digest_of(content)}]")
         left = 0
     return kept
