@@ -49,6 +49,9 @@ class Recording:
         self._gap: dict[str, Any] | None = None
         # The session's last event, where there was no room for it: it is sent with what is said of the gap.
         self._unsent_end: Frame | None = None
+        # The session's first event. A forked process repeats it, since it may be heard of before its parent is.
+        self._start_event: bytes | None = None
+        self._repeats_start = False
         self._is_ended = False
 
     def _record(
@@ -85,13 +88,18 @@ class Recording:
             raise ValueError(f"{kind} has {len(body)} bytes; at most {EVENT_BYTES_MAX} are allowed")
         frames.append(Frame("event", body))
         if is_start:
+            self._start_event = body
             self._client._remember_start(self.id, body)
+        elif self._repeats_start and self._start_event is not None:
+            self._client._remember_start(self.id, self._start_event)
+            frames.insert(0, Frame("event", self._start_event))
         gap = self._gap_frame()
         if gap is not None:
-            frames.insert(0, gap)
+            frames.insert(int(self._repeats_start), gap)
         if self._client._offer(frames, sum(frame.kind == "event" for frame in frames)):
             if gap is not None:
                 self._end_gap()
+            self._repeats_start = False
             return id
         if kind == "session.ended":
             self._unsent_end = frames[-1]
@@ -143,4 +151,5 @@ class Recording:
     def _after_fork(self) -> None:
         self._lock = threading.Lock()
         self._gap = self._unsent_end = None
+        self._repeats_start = self._start_event is not None
         self._writer.forget()
