@@ -1,8 +1,10 @@
 //! `/sessions/{number}/actions/{action}`: what was sent, what came back, and what stood in the context at that moment?
 
 use askama::Template;
+use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::{Action, ScopeVerdict};
-use remembrancer_schema::payload::Verdict;
+use remembrancer_replay::effect::{Known, Target};
+use remembrancer_schema::payload::{Effect, Verdict};
 
 use crate::error::{Ids, PageError};
 use crate::links::Links;
@@ -34,8 +36,26 @@ pub(crate) struct ActionView {
     scope_class: &'static str,
     policies: Vec<Markup>,
     scope_reason: Option<Markup>,
+    scope_version: Option<ScopeVersionView>,
+    touched: Vec<TouchedView>,
+    unknown_because: Vec<Markup>,
     broken: Vec<(Markup, String)>,
     standing: Standing,
+}
+
+/// Which declaration of the scope was in force.
+struct ScopeVersionView {
+    version: u32,
+    of: usize,
+    entry: Markup,
+}
+
+/// One effect and what it is on.
+struct TouchedView {
+    effect: &'static str,
+    known: &'static str,
+    class: &'static str,
+    targets: Vec<(Markup, &'static str)>,
 }
 
 struct ReturnedView {
@@ -95,6 +115,14 @@ pub(crate) async fn call(
         scope_class,
         policies,
         scope_reason,
+        scope_version: scope_version(analysis, action),
+        touched: touched(action),
+        unknown_because: action
+            .effects
+            .reasons()
+            .iter()
+            .map(|reason| line(reason, 200))
+            .collect(),
         broken: action
             .breaks
             .iter()
@@ -126,6 +154,44 @@ fn facts(action: &Action) -> Vec<(&'static str, Markup)> {
     facts.push(("Call id", line(&action.call_id, 128)));
     facts.push(("Ledger entry", line(&count(action.entry), 30)));
     facts
+}
+
+fn scope_version(analysis: &Analysis, action: &Action) -> Option<ScopeVersionView> {
+    let version = action.scope_version?;
+    let scopes = &analysis.overview.scopes;
+    let declared = scopes.iter().find(|scope| scope.version == version)?;
+    Some(ScopeVersionView {
+        version,
+        of: scopes.len(),
+        entry: line(&count(declared.entry), 30),
+    })
+}
+
+/// Every effect, so that one that the action is known not to have is told as well.
+fn touched(action: &Action) -> Vec<TouchedView> {
+    let of = |effect: Effect| {
+        let (known, class) = match action.effects.of(effect) {
+            Known::True => ("yes", "nowrap"),
+            Known::False => ("no", "meta"),
+            Known::Unknown => ("unknown", "warning-text"),
+        };
+        let targets = action.effects.targets(effect).take(64).map(|target| {
+            let note = match target {
+                Target::File { tree: true, .. } => "with everything below",
+                Target::File { .. } => "",
+                Target::Elsewhere(_) => "no file of this machine",
+                Target::Unknown(_) => "unknown which, as it stands in the call",
+            };
+            (line(&target.words(), 200), note)
+        });
+        TouchedView {
+            effect: effect.as_str(),
+            known,
+            class,
+            targets: targets.collect(),
+        }
+    };
+    Effect::ALL.into_iter().map(of).collect()
 }
 
 fn decisions(action: &Action) -> Vec<DecisionView> {

@@ -162,6 +162,25 @@ async fn evidence_is_highlighted_where_it_stands() {
 }
 
 #[tokio::test]
+async fn an_action_tells_what_it_touches_and_which_scope_was_in_force() {
+    let viewer = Viewer::signed_in(plain).await;
+    let page = viewer.get("/sessions/1/actions/1").await;
+    let text = page.text("main");
+    assert!(text.contains("deleteyes"), "{text}");
+    assert!(text.contains("/srv/a (with everything below)"), "{text}");
+    assert!(
+        text.contains("$HOME (unknown which, as it stands in the call)"),
+        "{text}"
+    );
+    assert!(text.contains("networkno"), "{text}");
+    assert!(text.contains("a path is put together when the command runs"));
+    assert!(
+        text.contains("Version 1 of 1 was in force, declared by ledger entry 2."),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn a_turn_shows_its_parts_against_the_turn_before() {
     let viewer = Viewer::signed_in(plain).await;
     let page = viewer.get("/sessions/1/turns/6").await;
