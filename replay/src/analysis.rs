@@ -6,6 +6,7 @@ mod authority;
 mod control;
 mod mutation;
 mod price;
+mod scope;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub use mutation::{Budget, DeclaredMutation, Disagreement, Floor, Mutation, Part
 pub use price::{
     AnatomyDifference, Difference, DifferingLabel, PriceOfRemembering, PricedCompaction,
 };
+pub use scope::{ScopeVerdict, ScopeVersion};
 
 /// Position of a part in [`Analysis::parts`]. A part that stands in many contexts is held once.
 pub type PartIndex = u32;
@@ -102,19 +104,6 @@ pub struct Overview {
     pub scopes: Vec<ScopeVersion>,
     /// The scores that were assigned, in order.
     pub scores: Vec<Score>,
-}
-
-/// A declaration of the scope.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ScopeVersion {
-    /// Its number within the session, from 1.
-    pub version: u32,
-    /// Index of its entry in the ledger.
-    pub entry: u64,
-    /// Its time.
-    pub time: Option<String>,
-    /// Who stated it.
-    pub stated_by: Option<StatedBy>,
 }
 
 /// A declared intent.
@@ -345,31 +334,6 @@ pub struct Decision {
     pub violations: Vec<String>,
     /// Its reason, in its own words.
     pub reason: Option<String>,
-}
-
-/// Whether the declared scope permits an action.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "verdict")]
-pub enum ScopeVerdict {
-    /// No scope had been declared when it was sent.
-    Undeclared,
-    /// Permitted.
-    Permitted {
-        /// The policies that decided.
-        policies: Vec<String>,
-    },
-    /// Nothing permits it.
-    OutOfScope,
-    /// A prohibition forbids it.
-    Prohibited {
-        /// The policies that decided.
-        policies: Vec<String>,
-    },
-    /// The scope could not be evaluated for it.
-    Unevaluated {
-        /// Why.
-        reason: String,
-    },
 }
 
 /// How a constraint stands in a context, from the strongest state to the weakest.

@@ -3,6 +3,8 @@
 mod archive;
 mod argument;
 mod command;
+mod operand;
+mod position;
 mod scan;
 mod script;
 mod special;
@@ -14,7 +16,8 @@ use std::collections::BTreeSet;
 use super::Effects;
 use super::path::{Ground, Place};
 use argument::Arg;
-use walk::{Dirs, Input, Walk};
+use position::{Dirs, Input};
+use walk::Walk;
 
 /// Most names of functions and aliases that are remembered between actions.
 const NAMES_MAX: usize = 64;

@@ -2,9 +2,10 @@
 
 use remembrancer_schema::payload::Effect;
 
+use super::ShellState;
 use super::argument::Arg;
-use super::walk::{Dirs, Ends, Input, Walk};
-use super::{ShellState, walk};
+use super::position::{Dirs, Ends, Input};
+use super::walk::Walk;
 use crate::effect::path::Ground;
 use crate::effect::table::COMMANDS;
 use crate::effect::{Effects, Known, Target, patch};
@@ -157,7 +158,7 @@ impl Walk<'_> {
         let texts: Vec<&str> = words.iter().map(|word| &*word.text).collect();
         let (mut ground, mut state) = (Ground::default(), ShellState::default());
         let mut there = Effects::default();
-        walk::Walk::new(&mut ground, &mut state, &mut there)
+        Walk::new(&mut ground, &mut state, &mut there)
             .code(&texts.join(" "), &Dirs::default().with_unknown());
         for effect in Effect::ALL {
             match there.of(effect) {

@@ -1,3 +1,4 @@
+use super::reading::option;
 use super::*;
 
 /// Reading the table checks every line of it: what a line may hold is checked by the reader.
