@@ -7,6 +7,7 @@
 mod backlog;
 mod files;
 pub(crate) mod install;
+mod late;
 mod place;
 mod receive;
 mod sender;

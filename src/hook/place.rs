@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use remembrancer_capture::spool;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,9 @@ const ADDRESS_DEFAULT: &str = "http://127.0.0.1:7171";
 const FILE: &str = "remembrancer/hooks.json";
 /// Largest such file, in bytes.
 const FILE_BYTES_MAX: u64 = 16 * 1024;
+
+/// Longest time after its start that a hook may be told to send, in milliseconds.
+const SEND_MS_MAX: u64 = 1_500;
 
 /// Where the recorder is, and the key that it knows the hooks by.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +34,8 @@ pub(crate) struct RecorderAddress {
 pub(crate) struct Place {
     pub(crate) url: String,
     pub(crate) key: Option<String>,
+    /// How long after its start a hook sends, where that is set: other than the default.
+    pub(crate) send_time: Option<Duration>,
     /// The spool's folder.
     pub(crate) spool: PathBuf,
     /// The folder of what is known of sessions.
@@ -61,6 +67,9 @@ impl Place {
         let temporary = || std::env::temp_dir().join(format!("remembrancer-{}", user()));
         Some(Self {
             key: text("REMEMBRANCER_KEY").or(file.key),
+            send_time: text("REMEMBRANCER_HOOK_SEND_MS")
+                .and_then(|text| text.parse().ok())
+                .map(|ms: u64| Duration::from_millis(ms.min(SEND_MS_MAX))),
             standing: folder.join("hook-sessions"),
             spool: folder,
             losses: runtime

@@ -11,11 +11,11 @@ use remembrancer_capture::spool::{Record, Spool, SpoolOptions};
 use remembrancer_schema::{ContentHash, SessionId};
 
 use super::place::Place;
-use super::standing_file::Held;
-use super::{files, sending};
+use super::standing_file::{Held, name_of};
+use super::{files, late, sending};
 
 /// Largest payload that is taken, in bytes.
-const PAYLOAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
+pub(super) const PAYLOAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Time after the start until which a hook still sends. What is not sent by then, the next one sends.
 const SEND_UNTIL: Duration = Duration::from_millis(10);
 /// Time for sending that a hook takes in any case: where even the start of a process is slow, something must get through.
@@ -40,23 +40,31 @@ pub(super) fn receive(program: Program, place: &Place, started: Instant, is_kept
     let appended = match taken {
         Ok(appended) => appended,
         Err(loss) => {
-            let session = loss.session.or_else(|| unread(program));
-            if let Some(session) = session
-                && !loss.is_counted
-                && spool.note_gap(&session, 1, &loss.reason).is_err()
-            {
-                note_loss(&place.losses, &loss.reason);
-            }
+            count_loss(&loss, program, place, &spool);
             0
         }
     };
     is_kept.store(true, Ordering::Release);
-    let until = (started + SEND_UNTIL).max(Instant::now() + SEND_TIME_MIN);
+    let until = match place.send_time {
+        Some(time) => started + time,
+        None => (started + SEND_UNTIL).max(Instant::now() + SEND_TIME_MIN),
+    };
     sending::send_until(place, spool, appended, until);
 }
 
+/// Counts a payload that could not be kept.
+pub(super) fn count_loss(loss: &Loss, program: Program, place: &Place, spool: &Spool) {
+    let session = loss.session.clone().or_else(|| unread(program));
+    if let Some(session) = session
+        && !loss.is_counted
+        && spool.note_gap(&session, 1, &loss.reason).is_err()
+    {
+        note_loss(&place.losses, &loss.reason);
+    }
+}
+
 /// A payload that could not be kept.
-struct Loss {
+pub(super) struct Loss {
     session: Option<SessionId>,
     reason: String,
     /// The spool has counted it already.
@@ -64,7 +72,7 @@ struct Loss {
 }
 
 impl Loss {
-    fn new(reason: impl ToString) -> Self {
+    pub(super) fn new(reason: impl ToString) -> Self {
         Self {
             session: None,
             reason: reason.to_string(),
@@ -87,36 +95,73 @@ fn read(input: impl Read) -> Result<Vec<u8>, Loss> {
     Ok(bytes)
 }
 
-/// Translates a payload and appends its events to the spool. Returns how many records that were.
+/// A payload with when it came.
+pub(super) struct Came<'a> {
+    pub(super) program: Program,
+    pub(super) bytes: &'a [u8],
+    pub(super) time: &'a str,
+    /// See [`Arrival::name`].
+    pub(super) name: &'a str,
+}
+
+/// Translates a payload and appends its events to the spool, after those that had to wait. Returns how many records that were.
 fn take(program: Program, bytes: &[u8], place: &Place, spool: &Spool) -> Result<usize, Loss> {
+    let now = jiff::Timestamp::now();
+    let came = Came {
+        program,
+        bytes,
+        time: &now.to_string(),
+        name: &arrival_name(now),
+    };
     let payload = HookPayload::parse(bytes).map_err(Loss::new)?;
-    let session = hook::session_id(program, &payload.session_id, None, 1).ok();
-    let of_session = |reason: String| Loss {
-        session: session.clone(),
-        reason,
+    let in_session = |error: io::Error| Loss {
+        session: hook::session_id(program, &payload.session_id, None, 1).ok(),
+        reason: format!("what is known of the session: {error}"),
         is_counted: false,
     };
+    let name = name_of(program, &payload.session_id);
+    match Held::take(place, &name) {
+        Ok(mut held) => {
+            let waited = late::record_all(&mut held, program, &name, place, spool);
+            Ok(waited + record(&mut held, &came, place, spool)?)
+        }
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            late::leave(place, &name, &came).map_err(in_session)?;
+            Ok(0)
+        }
+        Err(error) => Err(in_session(error)),
+    }
+}
+
+/// Translates a payload and appends its events to the spool.
+pub(super) fn record(
+    held: &mut Held,
+    came: &Came<'_>,
+    place: &Place,
+    spool: &Spool,
+) -> Result<usize, Loss> {
+    let payload = HookPayload::parse(came.bytes).map_err(Loss::new)?;
+    let session = hook::session_id(came.program, &payload.session_id, None, 1).ok();
     let mut records = Vec::new();
-    let attached = attach(program, &payload, place, &mut records);
-    let now = jiff::Timestamp::now();
-    let (time, name) = (now.to_string(), arrival_name(now));
+    let attached = attach(came.program, &payload, place, &mut records);
     let arrival = Arrival {
-        program,
+        program: came.program,
         payload,
-        name: &name,
-        time: &time,
+        name: came.name,
+        time: came.time,
         attached,
     };
-    let mut held = Held::take(place, program, &arrival.payload.session_id)
-        .map_err(|error| of_session(format!("what is known of the session: {error}")))?;
-    let written = hook::translate(&mut held.standing, &arrival)
-        .map_err(|error| of_session(error.to_string()))?;
+    let written = hook::translate(&mut held.standing, &arrival).map_err(|error| Loss {
+        session: session.clone(),
+        reason: error.to_string(),
+        is_counted: false,
+    })?;
     add_records(written, &mut records);
     let count = records.len();
-    let for_gaps = session.clone().or_else(|| unread(program));
+    let for_gaps = session.clone().or_else(|| unread(came.program));
     let for_gaps = for_gaps.ok_or_else(|| Loss::new("no id can be made of the session's"))?;
     spool.append(&for_gaps, &records).map_err(|error| Loss {
-        session: session.clone(),
+        session,
         reason: error.to_string(),
         is_counted: true,
     })?;

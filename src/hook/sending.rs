@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use axum::http::Uri;
 use remembrancer_capture::spool::{Spool, SpoolError, SpoolOptions};
 
+use super::late;
 use super::place::Place;
 use super::sender::Sender;
 use super::standing_file::{LastSend, last_send, note_send};
@@ -146,6 +147,7 @@ pub(crate) fn send(place: &Place) -> Result<Report, SendError> {
         return Err(SendError::NoKey);
     }
     let spool = Spool::open(&place.spool, SpoolOptions::default())?;
+    late::record_everywhere(place, &spool);
     let until = Instant::now() + REQUEST_TIME;
     let drainer = loop {
         match spool.drainer()? {

@@ -21,6 +21,12 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 const LAST_SEND: &str = "last-send.json";
 
+/// The name of a session's files.
+pub(super) fn name_of(program: Program, session: &str) -> String {
+    let hash = ContentHash::of(session.as_bytes()).to_string();
+    format!("{}-{}", program.word(), &hash[..24])
+}
+
 /// What is known of a session, for the one who holds it: hooks of a session that run at the same time wait for each other here.
 pub(super) struct Held {
     pub(super) standing: SessionStanding,
@@ -30,10 +36,8 @@ pub(super) struct Held {
 
 impl Held {
     /// Waits for the others and reads. What cannot be read counts as nothing known.
-    pub(super) fn take(place: &Place, program: Program, session: &str) -> io::Result<Self> {
+    pub(super) fn take(place: &Place, name: &str) -> io::Result<Self> {
         make_private(&place.standing)?;
-        let hash = ContentHash::of(session.as_bytes()).to_string();
-        let name = format!("{}-{}", program.word(), &hash[..24]);
         let path = place.standing.join(format!("{name}.json"));
         let lock = OpenOptions::new()
             .write(true)
@@ -57,7 +61,7 @@ impl Held {
     }
 
     /// Keeps what is known now.
-    pub(super) fn keep(self) -> io::Result<()> {
+    pub(super) fn keep(&self) -> io::Result<()> {
         replace(&self.path, &serde_json::to_vec(&self.standing)?)
     }
 }
@@ -143,13 +147,13 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Puts a file in the place of another, so that a reader sees one or the other. Each writer holds a lock.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     fs::write(&new, bytes)?;
     fs::rename(&new, path)
 }
 
-fn make_private(folder: &Path) -> io::Result<()> {
+pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
