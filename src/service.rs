@@ -11,6 +11,7 @@ use axum::http::Uri;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use remembrancer_capture::hook::Program;
+use remembrancer_listener::{ConnectionLimits, Listener, Observer};
 use remembrancer_recorder::{
     ApiState, Ledger, LedgerError, LedgerOptions, Limits, Metrics, Problem, Reader, SessionSummary,
     Slug, Workspaces,

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::conversation::{Appearance, Conversation, Conversations, MatchedBy};
 use crate::model_api::{Api, KeptContext, ModelRequest, ModelResponse, ReadError};
-use crate::session_writer::{SessionWriter, WriteError, Written};
+use crate::{SessionWriter, WriteError, Written};
 
 mod answer;
 mod fitting;

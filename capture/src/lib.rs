@@ -7,16 +7,15 @@
 
 pub mod hook;
 pub mod mission_continuity;
+pub mod mission_file;
 pub mod model_api;
-pub mod proxy;
-pub mod otlp;
 mod new_event;
+pub mod otlp;
+pub mod proxy;
+pub mod rules;
 mod session_writer;
 pub mod spool;
 mod tls;
-pub mod mission_file;
-pub mod rules;
-mod session_writer;
 pub mod transcript;
 
 pub use new_event::{NewEvent, WriteError, Written};

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{CallPlace, fitting, provider};
 use crate::conversation::Conversation;
 use crate::model_api::{CallResult, ModelCall, ModelResponse};
-use crate::session_writer::{SessionWriter, WriteError};
+use crate::{SessionWriter, WriteError};
 
 /// Most calls that a response lists; each is an event of its own besides.
 const LISTED_CALLS_MAX: usize = 250;

@@ -10,8 +10,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cut::prefix;
 use crate::model_api::{CallResult, ResultContent};
-use crate::session_writer::{SessionWriter, WriteError};
 use crate::spool::RECORD_BYTES_MAX;
+use crate::{SessionWriter, WriteError};
 
 /// Arguments, results and texts that are longer than this as JSON, in bytes, are cut.
 pub(super) const INLINE_BYTES_MAX: usize = 96 * 1024;

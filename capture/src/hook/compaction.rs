@@ -10,7 +10,7 @@ use serde_json::json;
 use super::fitting;
 use super::standing::Compaction;
 use super::translation::Translation;
-use crate::session_writer::WriteError;
+use crate::WriteError;
 
 impl Translation<'_> {
     /// A compaction is about to begin; the transcript is still whole.

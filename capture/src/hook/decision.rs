@@ -4,7 +4,7 @@ use remembrancer_schema::payload::{DecisionRecorded, EventType, Verdict};
 
 use super::fitting;
 use super::translation::Translation;
-use crate::session_writer::WriteError;
+use crate::WriteError;
 
 impl Translation<'_> {
     /// The program asks whether a call may be made. What the answer is, no hook tells.

@@ -20,7 +20,7 @@ mod tests;
 mod tool;
 mod translation;
 
-use crate::session_writer::{WriteError, Written};
+use crate::{WriteError, Written};
 use remembrancer_schema::payload::EventType;
 use remembrancer_schema::{ContentHash, SessionId};
 

@@ -11,7 +11,7 @@ use super::Program;
 use super::payload::{ModelMessage, said};
 use super::standing::{Batches, Listed};
 use super::translation::Translation;
-use crate::session_writer::WriteError;
+use crate::WriteError;
 
 /// Why no context that is known from hooks is whole.
 const INCOMPLETE: &str = "known from hooks, which are told neither the request nor what the program adds to it: system prompt, \

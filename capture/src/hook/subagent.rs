@@ -5,7 +5,7 @@ use remembrancer_schema::payload::ParentSession;
 
 use super::standing::{SUBAGENTS_MAX, SessionStanding};
 use super::{Arrival, Program, parsed, safe};
-use crate::session_writer::WriteError;
+use crate::WriteError;
 
 /// What a sub-agent is called that is one too many.
 const FURTHER: &str = "further";

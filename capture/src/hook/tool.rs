@@ -11,7 +11,7 @@ use super::payload::{BatchedCall, said};
 use super::standing::{Batches, OpenCall, ReturnedCall, Task};
 use super::translation::Translation;
 use super::{fitting, safe};
-use crate::session_writer::WriteError;
+use crate::WriteError;
 
 /// Tools that start a sub-agent.
 const STARTERS: [&str; 2] = ["Agent", "Task"];

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::standing::{SessionStanding, Thread};
 use super::subagent::{self, Beginning};
 use super::{Arrival, HookPayload, custom, fitting, safe, session_id};
-use crate::session_writer::{SessionWriter, WriteError, Written};
+use crate::{SessionWriter, WriteError, Written};
 
 /// A waiting text that is longer goes into a blob at once, so that what is known of a session stays small.
 const WAITING_TEXT_BYTES_MAX: usize = 16 * 1024;

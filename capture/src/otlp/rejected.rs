@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::export::Rejected;
 use super::session::Session;
-use crate::session_writer::WriteError;
+use crate::WriteError;
 
 /// Type of the events that hold rejected spans.
 pub const REJECTED_TYPE: &str = "custom.otlp.rejected";

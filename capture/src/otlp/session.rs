@@ -19,7 +19,7 @@ use super::agents;
 use super::export::{Conversation, Rejected, SourcedSpan};
 use super::source::Source;
 use super::span::{AgentRun, AgentSpan, Told};
-use crate::session_writer::{SessionWriter, WriteError, Written};
+use crate::{SessionWriter, WriteError, Written};
 
 /// Every event that is made of a span, or for one, has an id that begins like this.
 const PREFIX: &str = "otlp.";

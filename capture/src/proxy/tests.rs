@@ -307,7 +307,10 @@ async fn an_api_that_cannot_be_reached_is_said_in_the_form_of_its_errors() {
         got.starts_with("HTTP/1.1 502 ") && got.contains("upstream_unreachable"),
         "{got}"
     );
-    assert!(rig.recorded().await.is_empty(), "no model was asked anything");
+    assert!(
+        rig.recorded().await.is_empty(),
+        "no model was asked anything"
+    );
 }
 
 #[tokio::test]

@@ -14,9 +14,9 @@ use tokio::sync::Notify;
 
 use super::queue::{AnsweredMessage, AskedMessage, Losses, Lost, Message, Messages, Queue, queue};
 use super::remembered::Remembered;
+use crate::Written;
 use crate::call_recorder::{Answered, Asked, CallError, CallPlace, CallRecorder};
 use crate::conversation::session_name;
-use crate::session_writer::Written;
 use crate::spool::{Record, Spool};
 
 /// Most exchanges whose answer is awaited.

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::super::messages::{self, Parts, object, unpacked};
 use super::super::span::{AgentSpan, ToolRun};
 use super::{Call, Returned, SEEN, Session, time};
-use crate::session_writer::WriteError;
+use crate::WriteError;
 
 /// Arguments and results beyond this, as JSON in bytes, are replaced by their size, their hash and how they begin.
 const VALUE_BYTES_MAX: usize = 96 * 1024;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::source::Source;
 use super::Session;
-use crate::session_writer::WriteError;
+use crate::WriteError;
 
 impl Session {
     /// Declares what the resource of a span declares, each text once. Returns what is wrong with declarations.

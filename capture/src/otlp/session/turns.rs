@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::super::messages::{Answer, Parts};
 use super::super::span::{AgentSpan, ModelCall};
 use super::{Session, actions, custom, time};
-use crate::session_writer::WriteError;
+use crate::WriteError;
 
 /// Longest reason for which a context may be incomplete, in characters.
 const REASON_CHARS_MAX: usize = 500;
