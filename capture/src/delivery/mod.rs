@@ -282,7 +282,6 @@ impl Delivery {
             }
         })
         .await
-        .map_err(StepError::from)
     }
 }
 

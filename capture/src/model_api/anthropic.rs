@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! The Messages API of Anthropic.
 
 use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{Part, PartKind, ReturnStatus};

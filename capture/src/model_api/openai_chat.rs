@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions, also as compatible servers speak it.
+//! The Chat Completions API, also as compatible servers speak it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! OpenAI Responses, and the compaction that belongs to it.
+//! The Responses API, and the compaction that belongs to it.
 
 use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{Part, PartKind, ReturnStatus};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::SystemTime;
@@ -69,14 +70,23 @@ impl Worker {
         let thread = std::thread::Builder::new().name("recording".to_owned());
         let handle = thread.spawn(move || {
             while let Some(message) = worker.messages.next() {
-                match message {
-                    Message::Asked(asked) => worker.asked(asked),
-                    Message::Answered(answered) => worker.answered(answered),
+                // One exchange that cannot be recorded must not end the recording of all others.
+                let handled = catch_unwind(AssertUnwindSafe(|| worker.handle(message)));
+                if handled.is_err() {
+                    tracing::error!("recording an exchange failed");
+                    worker.losses.one("recording it failed");
                 }
-                worker.tell_losses();
             }
         })?;
         Ok((queue, handle))
+    }
+
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::Asked(asked) => self.asked(asked),
+            Message::Answered(answered) => self.answered(answered),
+        }
+        self.tell_losses();
     }
 
     fn asked(&mut self, message: AskedMessage) {
