@@ -3,31 +3,29 @@
 //! Pure: the caller reads the clock, keeps the events, and says when that failed. One [`CallRecorder`] holds all sessions, so that
 //! their events are made one after the other.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use remembrancer_schema::payload::{ContextCaptured, EventType, Part, SessionStarted, Witness};
+use remembrancer_schema::payload::{ContextCaptured, EventType, SessionStarted, Witness};
 use remembrancer_schema::{AgentName, SessionId};
 use serde_json::json;
 
 use crate::conversation::{Appearance, Conversation, Conversations, MatchedBy};
-use crate::model_api::{Api, KeptContext, ModelRequest, ModelResponse, ReadError};
-use crate::{SessionWriter, WriteError, Written};
+use crate::model_api::{Api, ModelRequest, ReadError};
+use crate::session_writer::{SessionWriter, WriteError, Written};
 
 mod answer;
 mod fitting;
+mod kept;
 mod provider;
 #[cfg(test)]
 mod tests;
 
 pub use answer::{Answered, Ending};
 
+use kept::KeptContexts;
+
 /// Most sessions whose texts are remembered as sent; of further ones they are sent again.
 const WRITERS_MAX: usize = 256;
-/// Most responses of a session whose contexts are remembered for requests that continue them.
-const CHAIN_MAX: usize = 16;
-/// Most parts of a context that is remembered for requests that continue it.
-const CHAIN_PARTS_MAX: usize = 20_000;
-
 /// A request, as the client sent it.
 #[derive(Debug)]
 pub struct Asked<'a> {
@@ -71,9 +69,7 @@ pub enum CallError {
 #[derive(Debug)]
 struct Tracked {
     writer: SessionWriter,
-    /// The messages of the request under way, and of requests before it, by the response that they led to; newest last.
-    chain: VecDeque<(String, Vec<Part>)>,
-    asked: Vec<Part>,
+    kept: KeptContexts,
     used: u64,
 }
 
@@ -161,8 +157,7 @@ impl CallRecorder {
             .entry(session.clone())
             .or_insert_with(|| Tracked {
                 writer: SessionWriter::new(session.clone(), agent),
-                chain: VecDeque::new(),
-                asked: Vec::new(),
+                kept: KeptContexts::default(),
                 used: 0,
             });
         tracked.used = uses;
@@ -238,29 +233,11 @@ impl CallRecorder {
         )?;
         let mut incomplete = std::mem::take(&mut request.incomplete);
         let mut parts = std::mem::take(&mut request.parts);
-        let messages = parts
-            .iter()
-            .position(|part| part.message.is_some())
-            .unwrap_or(parts.len());
-        match &request.kept {
-            None => {}
-            Some(KeptContext::Response(response)) => {
-                let kept = tracked.chain.iter().find(|(id, _)| id == response);
-                match kept {
-                    Some((_, kept)) => drop(parts.splice(messages..messages, kept.iter().cloned())),
-                    None => drop(incomplete.insert(
-                        "it continues a response whose context did not pass here or is no longer remembered".to_owned(),
-                    )),
-                }
-            }
-            Some(KeptContext::Conversation(_)) => {
-                // What passed here is known; what others added to the conversation is not.
-                if let Some((_, kept)) = tracked.chain.back() {
-                    parts.splice(messages..messages, kept.iter().cloned());
-                }
-                incomplete.insert("it continues a conversation that the provider keeps".to_owned());
-            }
-        }
+        let kept = request.kept.as_ref();
+        let compaction = &mut request.compaction;
+        tracked
+            .kept
+            .complete(kept, &mut parts, &mut incomplete, compaction);
         fitting::fit(&mut parts, &mut incomplete);
         if let Some(item) = request
             .compaction
@@ -277,10 +254,9 @@ impl CallRecorder {
             )?;
         }
         if place.api == Api::OpenAiResponses {
-            tracked.asked = parts[messages.min(parts.len())..]
-                .iter()
-                .map(by_hash)
-                .collect();
+            tracked
+                .kept
+                .asked(place.turn, &parts, request.kept.as_ref());
         }
         let captured = ContextCaptured {
             turn: place.turn,
@@ -310,7 +286,7 @@ impl CallRecorder {
         };
         let outcome = answer::write(&self.run, place, answered, &mut tracked.writer, known);
         if let (Ok(Some(response)), Api::OpenAiResponses) = (&outcome, place.api) {
-            remember_chain(tracked, response);
+            tracked.kept.answered(place.turn, response);
         }
         let written = tracked.writer.take();
         match outcome {
@@ -320,30 +296,5 @@ impl CallRecorder {
                 Err(error)
             }
         }
-    }
-}
-
-/// The context that a request continues which names this response.
-fn remember_chain(tracked: &mut Tracked, response: &ModelResponse) {
-    let Some(id) = &response.id else { return };
-    let mut context = std::mem::take(&mut tracked.asked);
-    context.extend(response.parts.iter().map(by_hash));
-    if context.len() > CHAIN_PARTS_MAX {
-        return;
-    }
-    if tracked.chain.len() >= CHAIN_MAX {
-        tracked.chain.pop_front();
-    }
-    tracked.chain.push_back((id.clone(), context));
-}
-
-fn by_hash(part: &Part) -> Part {
-    match &part.text {
-        Some(text) => Part {
-            hash: Some(remembrancer_schema::ContentHash::of(text.as_bytes())),
-            text: None,
-            ..part.clone()
-        },
-        None => part.clone(),
     }
 }

@@ -318,6 +318,81 @@ fn a_context_that_the_provider_keeps_is_put_together_from_what_passed() {
 }
 
 #[test]
+fn what_the_provider_compacted_in_a_context_that_it_keeps_is_not_taken_for_known() {
+    let mut rig = Rig::new(Api::OpenAiResponses);
+    let (place, _) = rig.ask(&json!({ "instructions": "Never delete.", "input": "the task" }));
+    let output = json!([
+        { "type": "compaction", "encrypted_content": "opaque" },
+        { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "ok" }] },
+    ]);
+    rig.answer(
+        &place,
+        &json!({ "id": "resp_1", "status": "completed", "output": output }),
+    );
+    let next = |id: &str| json!({ "instructions": "Never delete.", "previous_response_id": id, "input": "on" });
+    for (id, answer, mutations) in [("resp_1", "resp_2", 1), ("resp_2", "resp_3", 0)] {
+        let (place, events) = rig.ask(&next(id));
+        let context = captured(&events);
+        assert!(
+            context
+                .incomplete
+                .as_deref()
+                .is_some_and(|why| why.contains("compacted")),
+            "{id}"
+        );
+        let told: Vec<(PartKind, bool)> = context
+            .parts
+            .iter()
+            .map(|part| (part.kind, part.encrypted))
+            .collect();
+        // The second one only says what is new.
+        let expected = match context.base {
+            None => vec![
+                (PartKind::System, false),
+                (PartKind::Summary, true),
+                (PartKind::Assistant, false),
+                (PartKind::User, false),
+            ],
+            Some(_) => vec![(PartKind::User, false)],
+        };
+        assert_eq!(
+            (told, context.base.is_some()),
+            (expected, mutations == 0),
+            "{id}"
+        );
+        let mutated = kinds(&events)
+            .iter()
+            .filter(|kind| **kind == "context.mutated")
+            .count();
+        assert_eq!(mutated, mutations, "{id}");
+        rig.answer(
+            &place,
+            &json!({ "id": answer, "status": "completed", "output": [] }),
+        );
+    }
+}
+
+#[test]
+fn requests_of_a_session_may_be_answered_in_another_order() {
+    let mut rig = Rig::new(Api::OpenAiResponses);
+    let ask = |text: &str| json!({ "input": text, "conversation": "conv_1" });
+    let (one, _) = rig.ask(&ask("one"));
+    let (two, _) = rig.ask(&ask("two"));
+    rig.answer(
+        &two,
+        &json!({ "id": "resp_2", "status": "completed", "output": [] }),
+    );
+    rig.answer(
+        &one,
+        &json!({ "id": "resp_1", "status": "completed", "output": [] }),
+    );
+    let (_, events) = rig.ask(&json!({ "input": "on", "previous_response_id": "resp_2" }));
+    // The one before in the session is the second request, and this is more than it.
+    let context = captured(&events);
+    assert_eq!((context.base, context.parts.len()), (Some(2), 1));
+}
+
+#[test]
 fn failures_are_told_without_the_words_that_may_repeat_a_key() {
     let mut rig = Rig::new(Api::OpenAiChat);
     let request = json!({ "messages": [{ "role": "user", "content": "go" }] });

@@ -263,3 +263,6 @@ impl Recorder for HttpRecorder {
         Ok(taken.collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

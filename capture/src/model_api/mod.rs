@@ -264,4 +264,31 @@ mod tests {
             assert_eq!(Api::of_path(path), api, "{path}");
         }
     }
+
+    #[test]
+    fn no_beginning_of_a_body_makes_any_reader_panic() {
+        let bodies = [
+            r#"{"model":"m","system":[{"type":"text","text":"é"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t"}]}]}"#,
+            r#"{"id":"x","choices":[{"index":0,"delta":{"tool_calls":[{"index":0}]},"message":{"tool_calls":[{"function":{}}]}}]}"#,
+            r#"{"input":[{"type":"reasoning","summary":[{}]},{"type":"x_call"},{"type":"x_call_output"}],"output":[{"type":"mcp_call"}]}"#,
+            "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{}}\n\ndata: {\"type\":\"content_block_start\"}\n\n",
+        ];
+        for api in [
+            Api::AnthropicMessages,
+            Api::OpenAiChat,
+            Api::OpenAiResponses,
+        ] {
+            for body in bodies.map(str::as_bytes) {
+                for cut in 0..=body.len() {
+                    let whole = api.request(&body[..cut]).is_ok();
+                    assert!(cut == body.len() || !whole, "a beginning is no request");
+                    drop(api.response(&body[..cut], false));
+                    assert!(
+                        api.response(&body[..cut], true)
+                            .is_ok_and(|read| !read.is_whole)
+                    );
+                }
+            }
+        }
+    }
 }
