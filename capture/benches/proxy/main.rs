@@ -38,9 +38,13 @@ const FIRST: &str =
     "data: {\"id\":\"chatcmpl-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"ok\"}}]}\n\n";
 const LAST: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-/// Takes everything at once.
+/// Takes everything at once, and counts it.
 #[derive(Default)]
-struct Sink(AtomicUsize);
+struct Sink {
+    events: AtomicUsize,
+    /// Exchanges that passed and were not recorded, as the proxy tells it.
+    lost: AtomicUsize,
+}
 
 #[async_trait::async_trait]
 impl Recorder for Sink {
@@ -49,7 +53,15 @@ impl Recorder for Sink {
     }
 
     async fn append(&self, events: &[&[u8]]) -> Result<Vec<Taken>, DeliveryError> {
-        self.0.fetch_add(events.len(), Ordering::Relaxed);
+        self.events.fetch_add(events.len(), Ordering::Relaxed);
+        for event in events {
+            let event: serde_json::Value = serde_json::from_slice(event).unwrap();
+            if event["type"] == "custom.gap" {
+                let lost = event["data"]["count"].as_u64().unwrap();
+                self.lost
+                    .fetch_add(usize::try_from(lost).unwrap(), Ordering::Relaxed);
+            }
+        }
         Ok(vec![Taken::Recorded; events.len()])
     }
 }
@@ -195,7 +207,8 @@ fn main() {
     stop.send(()).unwrap();
     proxy_runtime.block_on(running).unwrap().unwrap();
     println!(
-        "events recorded meanwhile: {}",
-        sink.0.load(Ordering::Relaxed)
+        "events recorded: {}; messages that passed faster than they could be recorded, and are told as gaps: {}",
+        sink.events.load(Ordering::Relaxed),
+        sink.lost.load(Ordering::Relaxed)
     );
 }
