@@ -31,3 +31,4 @@ mod recorded_runs;
 mod sdk_python;
 mod snapshots;
 mod support;
+mod transcripts;

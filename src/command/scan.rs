@@ -8,6 +8,7 @@ mod session;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use remembrancer_capture::rules;
 use remembrancer_capture::transcript::{Found, ImportOptions};
 use remembrancer_recorder::{Ledger, LedgerOptions, Reader, WorkspaceName};
 
@@ -92,6 +93,7 @@ async fn scan(found: Vec<Found>, data: &Path) -> Result<ScanReport, Failure> {
 /// What is looked for in a history: rules in its rules files, and rule-like sentences of the user.
 fn options() -> ImportOptions {
     ImportOptions {
+        rules: Some(rules::proposed),
         extract_rules: true,
         ..ImportOptions::default()
     }

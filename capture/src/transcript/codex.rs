@@ -206,7 +206,7 @@ impl Rollout {
                 read(payload).map(|context| self.turn_context(context, time, line))
             }
             Some("compacted") => {
-                read(payload).map(|compacted| self.compacted(compacted, line, output))
+                read(payload).map(|compacted| self.compacted(compacted, time, line, output))
             }
             Some("event_msg") => {
                 read(payload).map(|message| self.message(&message, payload, time, line, output))

@@ -201,6 +201,12 @@ impl Recording {
         self.tell(outcome);
     }
 
+    /// Takes note of what was said and left again before a request was sent with it: its rules count from here on. Parts that a
+    /// context had come by their hashes and are passed over.
+    pub fn said(&mut self, parts: &[Part], time: Option<&str>) {
+        self.read_rules(parts, time);
+    }
+
     /// Finds rules in the new parts of a context, before the context itself is written: a rule counts from the first request
     /// that was sent with it.
     fn read_rules(&mut self, parts: &[Part], time: Option<&str>) {

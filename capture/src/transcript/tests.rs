@@ -194,6 +194,28 @@ fn rules_of_the_user_are_declared_before_the_first_request_with_them() {
 }
 
 #[test]
+fn what_was_said_right_before_a_compaction_is_declared_though_no_request_had_it() {
+    let lines = concat!(
+        r#"{"type":"session_meta","payload":{"id":"s","cwd":"/w"}}"#,
+        "\n",
+        r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"Never push."}}"#,
+        "\n",
+        r#"{"type":"compacted","payload":{"message":"sum","replacement_history":[]}}"#,
+        "\n",
+    );
+    let options = ImportOptions {
+        rules: Some(never),
+        extract_rules: true,
+        ..ImportOptions::default()
+    };
+    let (collected, _) = imported(&codex::Codex, "r.jsonl", lines, &options);
+    let payloads = collected.payloads("codex-s-x");
+    assert!(payloads.iter().any(|payload| {
+        matches!(payload, Payload::ConstraintDeclared(rule) if rule.text == "Never push.")
+    }));
+}
+
+#[test]
 fn a_declared_rule_can_wait_until_it_is_stated() {
     let rule = |text: &str| DeclaredRule {
         constraint: remembrancer_schema::payload::ConstraintDeclared {

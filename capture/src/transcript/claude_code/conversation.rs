@@ -326,6 +326,11 @@ impl Conversation {
         if let Some(open) = &mut self.open {
             open.is_followed = true;
         }
+        let walk = self.chain.walk(self.chain.nodes.len().checked_sub(1));
+        for piece in self.chain.pieces(&walk) {
+            let said = self.assembly.parts(piece);
+            self.recording.said(said, record.timestamp.as_deref());
+        }
         let at = self.chain.push(Node {
             parent: Parent::Root,
             pieces: Vec::new(),

@@ -160,8 +160,17 @@ impl Rollout {
     }
 
     /// What the model sees from now on, in place of all before.
-    pub(super) fn compacted(&mut self, compacted: Compacted, line: &Line, output: &mut Output<'_>) {
+    pub(super) fn compacted(
+        &mut self,
+        compacted: Compacted,
+        time: Option<&str>,
+        line: &Line,
+        output: &mut Output<'_>,
+    ) {
         self.input();
+        for &(piece, _) in &self.history {
+            self.recording.said(self.assembly.parts(piece), time);
+        }
         let summary = compacted.message.filter(|text| !text.is_empty());
         self.history.clear();
         match compacted.replacement_history {
