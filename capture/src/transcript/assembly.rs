@@ -27,6 +27,7 @@ pub struct Assembly {
 impl Assembly {
     /// Adds what a record holds.
     pub fn add(&mut self, parts: Vec<Part>, recording: &mut Recording) -> Piece {
+        recording.hear(&parts);
         let bytes: usize = parts.iter().map(text_bytes).sum();
         let piece = Piece(self.pieces.len());
         self.pieces.push(parts);

@@ -81,6 +81,7 @@ impl Format for Codex {
                         Some(rollout) => rollout,
                         none => none.insert(Rollout::start(path, &parsed, output)?),
                     };
+                    rollout.recording.at_line(line.number);
                     rollout.take(&parsed, &text, &line, output);
                     output.drain(&mut rollout.recording)?;
                 }

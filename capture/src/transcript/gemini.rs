@@ -158,7 +158,8 @@ impl Reader {
                 return Ok(());
             }
         };
-        self.started(Some(&record), path, output)?;
+        self.started(Some(&record), path, output)?
+            .at_line(line.number);
         self.record(line.number, &record, &text, output);
         if let Some(recording) = &mut self.recording {
             output.drain(recording)?;

@@ -48,6 +48,7 @@ impl Format for Pi {
                         Some(reading) => reading,
                         none => none.insert(Reading::start(path, &entry, output)?),
                     };
+                    reading.recording.at_line(line.number);
                     reading.take(entry, &line, output);
                     output.drain(&mut reading.recording)?;
                 }

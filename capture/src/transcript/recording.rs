@@ -2,7 +2,7 @@
 
 mod exchange;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use remembrancer_schema::hash::sha256;
 use remembrancer_schema::payload::{
@@ -42,6 +42,10 @@ pub struct Recording {
     has_scope: bool,
     declared: BTreeSet<String>,
     notices: Vec<String>,
+    /// The line that is being read.
+    line: Option<u64>,
+    /// The lines at which the user's texts stand, where rules are looked for in them.
+    heard: HashMap<ContentHash, u64>,
 }
 
 /// A record that is kept as it is.
@@ -66,6 +70,25 @@ impl Recording {
             has_scope: options.declared.scope.is_some(),
             declared: BTreeSet::new(),
             notices: Vec::new(),
+            line: None,
+            heard: HashMap::new(),
+        }
+    }
+
+    /// Says which line of the file is being read: a rule that is found in what the user says there names it.
+    pub fn at_line(&mut self, line: u64) {
+        self.line = Some(line);
+    }
+
+    /// Notes where the user says something.
+    pub(super) fn hear(&mut self, parts: &[Part]) {
+        let Some(line) = self.line.filter(|_| self.extracts) else {
+            return;
+        };
+        let said = parts.iter().filter(|part| part.kind == PartKind::User);
+        for text in said.filter_map(|part| part.text.as_deref()) {
+            let hash = ContentHash::of(text.as_bytes());
+            self.heard.entry(hash).or_insert(line);
         }
     }
 
@@ -189,14 +212,14 @@ impl Recording {
     /// Adds the context of a request, as the whole list of its parts. Parts whose texts were given before may come by their
     /// hash.
     pub fn context(&mut self, id: &str, time: Option<&str>, captured: ContextCaptured) {
-        self.read_rules(&captured.parts, time);
+        self.read_rules(id, &captured.parts, time);
         let outcome = self.writer.context(id, sound_time(time), captured);
         self.tell(outcome);
     }
 
     /// The same, where the context before only grew: `captured` has the parts that were added at its end.
     pub fn grown_context(&mut self, id: &str, time: Option<&str>, captured: ContextCaptured) {
-        self.read_rules(&captured.parts, time);
+        self.read_rules(id, &captured.parts, time);
         let outcome = self.writer.grown_context(id, sound_time(time), captured);
         self.tell(outcome);
     }
@@ -209,7 +232,7 @@ impl Recording {
 
     /// Finds rules in the new parts of a context, before the context itself is written: a rule counts from the first request
     /// that was sent with it.
-    fn read_rules(&mut self, parts: &[Part], time: Option<&str>) {
+    fn read_rules(&mut self, id: &str, parts: &[Part], time: Option<&str>) {
         let is_reading = self.extracts && self.rules.is_some();
         if self.held.is_empty() && !is_reading {
             return;
@@ -224,11 +247,16 @@ impl Recording {
             let is_users =
                 part.kind == PartKind::User && part.effective_origin() == PartOrigin::User;
             if is_reading && is_users {
+                let line = self.heard.get(&ContentHash::of(text.as_bytes()));
+                let source = match line {
+                    Some(line) => format!("line {line}"),
+                    None => format!("event {id}"),
+                };
                 for rule in self.proposed(text) {
                     let stated_by = StatedBy {
                         role: "user".to_owned(),
                         name: None,
-                        source: None,
+                        source: Some(source.clone()),
                     };
                     self.propose(rule, stated_by, true, time);
                 }

@@ -185,7 +185,15 @@ fn rules_of_the_user_are_declared_before_the_first_request_with_them() {
     let (collected, _) = imported(&pi::Pi, "x.jsonl", PI, &options);
     let payloads = collected.payloads("pi-p1-x");
     let rule = payloads.iter().position(|payload| {
-        matches!(payload, Payload::ConstraintDeclared(rule) if rule.inferred && rule.text == "Never push.")
+        let Payload::ConstraintDeclared(rule) = payload else {
+            return false;
+        };
+        let by = rule.stated_by.as_ref().expect("who stated it");
+        assert_eq!(
+            (by.role.as_str(), by.source.as_deref()),
+            ("user", Some("line 2"))
+        );
+        rule.inferred && rule.text == "Never push."
     });
     let context = payloads
         .iter()

@@ -79,6 +79,7 @@ impl Session<'_> {
         }
         let at = self.conversation(&record, output)?;
         let conversation = &mut self.conversations[at];
+        conversation.recording.at_line(line.number);
         if let Some(mode) = record.permission_mode.take() {
             conversation.permission_mode(&mode, line, record.timestamp.as_deref());
         }

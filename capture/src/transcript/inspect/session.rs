@@ -15,7 +15,7 @@ use crate::transcript::{Answer, Call, Recording};
 const NOT_WHOLE: &str = "a message or an attachment that the log refers to is not in it";
 
 /// A model call, read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Request {
     pub(super) id: String,
     pub(super) time: Option<String>,
@@ -28,27 +28,8 @@ pub(super) struct Request {
     pub(super) usage: Option<Usage>,
     pub(super) context_tokens: Option<u64>,
     pub(super) stop_reason: Option<String>,
-    /// Everything that it refers to is there.
-    pub(super) is_whole: bool,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            id: String::new(),
-            time: None,
-            completed: None,
-            model: None,
-            error: None,
-            schemas: Vec::new(),
-            input: Vec::new(),
-            answer: Said::default(),
-            usage: None,
-            context_tokens: None,
-            stop_reason: None,
-            is_whole: true,
-        }
-    }
+    /// Something that it refers to is not there.
+    pub(super) lacks_parts: bool,
 }
 
 impl Request {
@@ -239,7 +220,7 @@ impl Agent {
                 count,
                 source: TokenSource::Measured,
             }),
-            incomplete: (!request.is_whole).then(|| NOT_WHOLE.to_owned()),
+            incomplete: request.lacks_parts.then(|| NOT_WHOLE.to_owned()),
             witness: Some(Witness::Exact),
             ..ContextCaptured::default()
         };

@@ -71,7 +71,8 @@ impl Reader {
                 "times without an offset from UTC are left out; the order of the events is kept",
             );
         }
-        self.started(Some(&record), path, output)?;
+        self.started(Some(&record), path, output)?
+            .at_line(line.number);
         self.record(line, &record);
         if let Some(recording) = &mut self.recording {
             output.drain(recording)?;

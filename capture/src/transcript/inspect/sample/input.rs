@@ -28,7 +28,7 @@ impl Session<'_> {
         for tool in &call.tools {
             let (schema, is_whole) = self.attachments.resolve(tool.get());
             request.schemas.push(schema);
-            request.is_whole &= is_whole;
+            request.lacks_parts |= !is_whole;
         }
         self.input(&call, &mut request)?;
         if let Some(output) = &call.output {
@@ -56,7 +56,7 @@ impl Session<'_> {
     ) -> Result<(), serde_json::Error> {
         for raw in &call.input {
             let (message, is_whole) = self.attachments.resolve(raw.get());
-            request.is_whole &= is_whole;
+            request.lacks_parts |= !is_whole;
             request.input.push(said(&message)?);
         }
         for &(start, end) in call.input_refs.iter().flatten() {
@@ -64,12 +64,12 @@ impl Session<'_> {
                 let has_room = request.input.len() < CONTEXT_PARTS_MAX;
                 match self.pooled(at)?.filter(|_| has_room) {
                     Some((message, is_whole)) => {
-                        request.is_whole &= is_whole;
+                        request.lacks_parts |= !is_whole;
                         request.input.push(message);
                     }
                     // A range that reaches beyond the pool ends with it, and so does a list that no context can hold.
                     None => {
-                        request.is_whole = false;
+                        request.lacks_parts = true;
                         break;
                     }
                 }
