@@ -47,7 +47,7 @@ pub(super) struct ScannedSession {
 pub(super) struct ScannedRule {
     /// Its text.
     pub(super) text: String,
-    /// Who stated it: the document, or the person's role.
+    /// Who stated it, and where.
     pub(super) stated_by: Option<String>,
     /// Actions sent while it had no textual trace.
     pub(super) actions_without_trace: u64,
@@ -120,7 +120,10 @@ fn rule(analysis: &Analysis, at: usize) -> ScannedRule {
     let stated_by = constraint.stated_by.as_ref();
     let mut rule = ScannedRule {
         text: constraint.text.clone(),
-        stated_by: stated_by.map(|by| by.source.clone().unwrap_or_else(|| by.role.clone())),
+        stated_by: stated_by.map(|by| match &by.source {
+            Some(source) => format!("{}, {source}", by.role),
+            None => by.role.clone(),
+        }),
         actions_without_trace: 0,
         actions_unknown: 0,
         last_present: None,

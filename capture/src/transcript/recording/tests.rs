@@ -1,4 +1,4 @@
-use remembrancer_schema::payload::Payload;
+use remembrancer_schema::payload::{PartKind, Payload};
 use remembrancer_schema::{Event, EventType};
 
 use super::*;
