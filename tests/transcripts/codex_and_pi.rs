@@ -30,7 +30,6 @@ fn conformance_what_codex_keeps_of_the_user_is_there_and_the_rest_is_gone() {
                 .contains("Never run migrations")
         })
         .expect("the rule of the rules file");
-    assert_eq!(of_file["stated_by"]["source"], "AGENTS.md");
     let id = of_file["id"].as_str().unwrap();
     assert_eq!(push["states"][id]["state"], "no_trace");
     assert_eq!(push["states"][id]["last_present"], 2);
@@ -41,6 +40,7 @@ fn conformance_an_encrypted_compaction_cannot_be_inspected() {
     let folder = tempfile::tempdir().unwrap();
     let mission = mission(
         folder.path(),
+        "prohibitions",
         &["Never delete anything under s3://acme-prod"],
     );
     let file = "codex-02-remote-opaque-compaction-synthetic.jsonl";

@@ -1,7 +1,9 @@
+mod added;
+
 use remembrancer_schema::payload::{MutationKind, Payload, ReturnStatus};
 use serde_json::{Value, json};
 
-use super::super::tests::{Collected, imported, read};
+use super::super::tests::{Collected, imported};
 use super::super::{FileReport, ImportOptions};
 use super::ClaudeCode;
 
@@ -239,133 +241,6 @@ fn a_refused_call_is_denied_by_the_user() {
         Payload::ToolReturned(returned) if returned.status == ReturnStatus::Denied)));
     assert!(payloads.iter().any(|payload| matches!(payload,
         Payload::DecisionRecorded(decision) if decision.enforced && decision.decider == "user")));
-}
-
-#[test]
-fn sub_agents_are_sessions_of_their_own() {
-    let mut lines = Lines::default();
-    lines.user("go");
-    lines.add(
-        json!({"type": "assistant", "message": {"id": "m1", "model": "m", "content": [
-        {"type": "tool_use", "id": "task", "name": "Task", "input": {"prompt": "look"}}]}}),
-    );
-    lines.add(
-        json!({"type": "user", "isSidechain": true, "parentUuid": null, "uuid": "side",
-        "message": {"content": "look"}}),
-    );
-    lines.add(
-        json!({"type": "assistant", "isSidechain": true, "parentUuid": "side",
-        "message": {"id": "n1", "model": "m", "content": [{"type": "text", "text": "seen"}]}}),
-    );
-    lines.add(
-        json!({"type": "user", "parentUuid": "u1", "message": {"content": [
-        {"type": "tool_result", "tool_use_id": "task", "content": "seen"}]}}),
-    );
-    let (collected, report) = lines.read();
-    let sessions: Vec<&str> = report.sessions.iter().map(|id| id.as_str()).collect();
-    assert_eq!(sessions, ["cc-s", "cc-s-agent-side"]);
-    assert_eq!(collected.contexts("cc-s-agent-side"), [["look"]]);
-    let started = collected.payloads("cc-s-agent-side").into_iter().next();
-    let Some(Payload::SessionStarted(started)) = started else {
-        panic!("{started:?}")
-    };
-    let parent = started.parent.expect("a parent");
-    assert_eq!(
-        (parent.session.as_str(), parent.call_id.as_deref()),
-        ("cc-s", Some("task"))
-    );
-}
-
-#[test]
-fn files_of_sub_agents_are_read_with_the_session_that_started_them() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut main = Lines::default();
-    main.user("go").add(
-        json!({"type": "assistant", "message": {"id": "m1", "model": "m", "content": [
-        {"type": "tool_use", "id": "task", "name": "Task", "input": {"prompt": "look"}}]}}),
-    );
-    let mut agent = Lines::default();
-    agent.add(json!({"type": "user", "isSidechain": true, "agentId": "a1", "message": {"content": "look"}}));
-    agent.add(
-        json!({"type": "assistant", "isSidechain": true, "agentId": "a1",
-        "message": {"id": "n1", "model": "m", "content": [{"type": "text", "text": "seen"}]}}),
-    );
-    let write = |path: &str, text: &str| {
-        let path = folder.path().join(path);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    };
-    write("s.jsonl", &main.text());
-    write("s/subagents/agent-a1.jsonl", &agent.text());
-    write(
-        "s/subagents/agent-a1.meta.json",
-        r#"{"agentType":"Explore"}"#,
-    );
-    let found = super::super::find(folder.path(), None).expect("searches");
-    assert_eq!(
-        found.len(),
-        1,
-        "the sub-agent's file is read with the session's"
-    );
-    let (collected, report) = read(&ClaudeCode, &found[0].path, &ImportOptions::default());
-    let sessions: Vec<&str> = report.sessions.iter().map(|id| id.as_str()).collect();
-    assert_eq!(sessions, ["cc-s", "cc-s-agent-a1"]);
-    let Payload::SessionStarted(started) = &collected.payloads("cc-s-agent-a1")[0] else {
-        panic!("no start")
-    };
-    let parent = started.parent.as_ref().expect("a parent");
-    assert_eq!(parent.call_id.as_deref(), Some("task"));
-    assert_eq!(started.labels["agent_type"], "Explore");
-}
-
-#[test]
-fn what_the_program_adds_is_its_own_and_unknown_records_are_kept() {
-    let mut lines = Lines::default();
-    lines.add(
-        json!({"type": "attachment", "attachment": {"type": "prompt_snapshot",
-        "systemPrompt": ["be good"], "tools": [{"name": "Bash"}]}}),
-    );
-    lines.add(
-        json!({"type": "attachment", "attachment": {"type": "nested_memory", "path": "a/CLAUDE.md",
-        "content": {"path": "a/CLAUDE.md", "content": "never edit a"}}}),
-    );
-    lines.add(
-        json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "hurry"}}),
-    );
-    lines.add(json!({"type": "new-thing", "payload": 1}));
-    lines.says("m1", 9, "ok");
-    let (collected, report) = lines.read();
-    assert_eq!(
-        collected.contexts("cc-s"),
-        [["be good", r#"{"name":"Bash"}"#, "never edit a", "hurry"]]
-    );
-    assert_eq!(report.notices.len(), 1);
-    let raw = |payload: &Payload| matches!(payload, Payload::Custom);
-    assert_eq!(
-        collected
-            .payloads("cc-s")
-            .iter()
-            .filter(|payload| raw(payload))
-            .count(),
-        2
-    );
-}
-
-#[test]
-fn instructions_stay_and_nested_ones_leave_with_a_compaction() {
-    let attached = |kind: &str, text: &str| json!({"type": "attachment", "attachment": {"type": kind, "path": kind, "content": text}});
-    let mut lines = Lines::default();
-    lines.add(attached("instructions", "root rules"));
-    lines.add(attached("nested_memory", "nested rules"));
-    lines
-        .user("go")
-        .says("m1", 9, "ok")
-        .boundary()
-        .summary("sum");
-    lines.says("m2", 9, "ok");
-    let contexts = lines.read().0.contexts("cc-s");
-    assert_eq!(contexts[0], ["root rules", "nested rules", "go"]);
-    assert_eq!(contexts[1], ["root rules", "sum"]);
 }
 
 #[test]
