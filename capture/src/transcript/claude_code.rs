@@ -18,7 +18,7 @@ use super::{Format, ImportError, Opening, Output};
 use session::read_file;
 
 /// Types of records that mean nothing to the context.
-const SILENT: [&str; 17] = [
+const SILENT: [&str; 24] = [
     "progress",
     "file-history-snapshot",
     "queue-operation",
@@ -36,6 +36,13 @@ const SILENT: [&str; 17] = [
     "speculation-accept",
     "worktree-state",
     "content-replacement",
+    "file-history-delta",
+    "atis-latch",
+    "bridge-session",
+    "cost-state",
+    "frame-link",
+    "artifact-autoreact-ledger",
+    "artifact-comment-monitor",
 ];
 /// Most lines that could not be read and are kept until a conversation begins.
 const UNLINKED_MAX: usize = 16;

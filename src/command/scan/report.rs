@@ -106,12 +106,13 @@ impl ScanReport {
             .filter(|session| !session.mutations.is_empty())
             .count();
         let mut text = format!(
-            "{} sessions in {} files, {actions} actions; the context of {changed} sessions changed other than by growing\n",
-            self.sessions.len(),
-            self.files
+            "{} in {}, {}; sessions whose context changed other than by growing: {changed}\n",
+            counted(self.sessions.len() as u64, "session"),
+            counted(self.files as u64, "file"),
+            counted(actions, "action")
         );
         let told = format!(
-            "{without} actions were sent while at least one rule had no textual trace in the context"
+            "actions sent while at least one rule had no textual trace in the context: {without}"
         );
         let style = alarm(without > 0);
         line(&mut text, &told.style(style).to_string());
@@ -149,16 +150,17 @@ impl ScanReport {
         line(
             text,
             &format!(
-                "  {} requests, {} actions, {} rules; {mutations}",
-                session.turns,
-                session.actions,
-                session.rules.len()
+                "  {}, {}, {}; {mutations}",
+                counted(session.turns, "request"),
+                counted(session.actions, "action"),
+                counted(session.rules.len() as u64, "rule")
             ),
         );
         if session.actions_without_trace > 0 {
             let told = format!(
-                "  {} actions without trace of a rule, {} of them prohibited by it",
-                session.actions_without_trace, session.prohibited_without_trace
+                "  {} sent without trace of a rule, {} of them prohibited by it",
+                counted(session.actions_without_trace, "action"),
+                session.prohibited_without_trace
             );
             line(text, &told.style(alarm(true)).to_string());
         }
@@ -171,7 +173,10 @@ impl ScanReport {
         }
         let more = gone.count().saturating_sub(RULES_SHOWN);
         if more > 0 {
-            line(text, &format!("    and {more} more rules"));
+            line(
+                text,
+                &format!("    and {} more", counted(more as u64, "rule")),
+            );
         }
         line(
             text,
@@ -200,8 +205,8 @@ impl ScanReport {
 fn rule_line(rule: &ScannedRule, text: &mut String) {
     let stated_by = rule.stated_by.as_deref().unwrap_or("nobody");
     let mut told = format!(
-        "    {:>5} actions without: {:?} ({})",
-        rule.actions_without_trace,
+        "    {} without: {:?} ({})",
+        counted(rule.actions_without_trace, "action"),
         excerpt(&rule.text, 100),
         excerpt(stated_by, 60)
     );
@@ -212,6 +217,12 @@ fn rule_line(rule: &ScannedRule, text: &mut String) {
         told.push_str(&format!(", left with a {}", kind.replace('_', " ")));
     }
     line(text, &told);
+}
+
+/// A number with its noun.
+fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 fn alarm(is_alarming: bool) -> Style {

@@ -3,7 +3,7 @@
 use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{Part, PartKind, PartOrigin};
 
-use super::record::{Attachment, Block, Message, Record, texts};
+use super::record::{Attachment, Block, Message, Origin, Record, texts};
 
 /// What stands in the place of a tool result that the program emptied.
 pub(super) const CLEARED_RESULT: &str = "[Old tool result content cleared]";
@@ -58,11 +58,7 @@ fn user_kind(record: &Record, text: &str) -> (PartKind, Option<PartOrigin>) {
     if record.is_meta == Some(true) {
         return (PartKind::Memory, None);
     }
-    let is_human = record
-        .origin
-        .as_ref()
-        .and_then(|origin| origin.kind.as_deref())
-        .is_none_or(|kind| kind == "human");
+    let is_human = record.origin.as_ref().is_none_or(Origin::is_human);
     let origin = (!is_human).then_some(PartOrigin::Application);
     (PartKind::User, origin)
 }
@@ -169,12 +165,21 @@ pub(super) fn of_attachment(attachment: &Attachment) -> Attached {
     let rendered = texts(attachment.rendered.as_deref());
     let content = texts(attachment.content.as_deref());
     let prompt = texts(attachment.prompt.as_deref());
-    let found = [rendered, content.clone(), prompt]
+    let text = texts(attachment.text.as_deref());
+    let found = [rendered, content.clone(), prompt, text]
         .into_iter()
         .find(|texts| !texts.is_empty())
         .unwrap_or_default();
     let (part_kind, origin) = match kind {
-        "queued_command" => (PartKind::User, None),
+        "queued_command" => {
+            let is_users = attachment.origin.as_ref().is_none_or(Origin::is_human)
+                && attachment
+                    .command_mode
+                    .as_deref()
+                    .is_none_or(|mode| mode != "task-notification");
+            let origin = (!is_users).then_some(PartOrigin::Application);
+            (PartKind::User, origin)
+        }
         "nested_memory" | "instructions" => (PartKind::Memory, Some(PartOrigin::Operator)),
         "hook_additional_context"
         | "invoked_skills"
@@ -186,7 +191,10 @@ pub(super) fn of_attachment(attachment: &Attachment) -> Attached {
         _ => (PartKind::Other, None),
     };
     let is_rules = matches!(kind, "nested_memory" | "instructions");
-    let name = attachment.path.clone();
+    let name = attachment
+        .path
+        .clone()
+        .or_else(|| attachment.display_path.clone());
     // Claude Code reads these from disk and sends them with every request, also after a compaction.
     let head =
         (kind == "instructions").then(|| format!("instructions {}", name.as_deref().unwrap_or("")));
@@ -213,7 +221,7 @@ fn head(attachment: &Attachment) -> Attached {
     let prompts = texts(attachment.system_prompt.as_deref())
         .into_iter()
         .map(|text| Part::inline(PartKind::System, text));
-    let tools = attachment.tools.iter().flatten();
+    let tools = attachment.tool_schemas().into_iter();
     let schemas = tools.map(|tool| Part::inline(PartKind::ToolSchema, tool.get()));
     Attached {
         parts: prompts.chain(schemas).collect(),

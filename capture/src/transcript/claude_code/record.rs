@@ -34,7 +34,7 @@ pub(super) struct Record {
     pub(super) message: Option<Message>,
     pub(super) compact_metadata: Option<CompactMetadata>,
     pub(super) microcompact_metadata: Option<MicrocompactMetadata>,
-    pub(super) attachment: Option<Attachment>,
+    pub(super) attachment: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,7 +45,7 @@ pub(super) struct ForkedFrom {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Origin {
-    pub(super) kind: Option<String>,
+    kind: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -120,11 +120,15 @@ pub(super) struct Attachment {
     #[serde(rename = "type")]
     pub(super) kind: Option<String>,
     pub(super) path: Option<String>,
+    pub(super) display_path: Option<String>,
     pub(super) content: Option<Box<RawValue>>,
     pub(super) prompt: Option<Box<RawValue>>,
+    pub(super) text: Option<Box<RawValue>>,
+    pub(super) origin: Option<Origin>,
+    pub(super) command_mode: Option<String>,
     pub(super) rendered: Option<Box<RawValue>>,
     pub(super) system_prompt: Option<Box<RawValue>>,
-    pub(super) tools: Option<Vec<Box<RawValue>>>,
+    pub(super) tools: Option<Box<RawValue>>,
 }
 
 /// A block of a message's content.
@@ -175,6 +179,28 @@ impl Record {
                 .message
                 .as_ref()
                 .is_some_and(|message| message.model.as_deref() == Some("<synthetic>"))
+    }
+}
+
+impl Attachment {
+    /// Reads an attachment. Of one whose fields are of other types than those known, nothing is understood.
+    pub(super) fn read(raw: &RawValue) -> Self {
+        serde_json::from_str(raw.get()).unwrap_or_default()
+    }
+
+    /// The tools' schemas.
+    pub(super) fn tool_schemas(&self) -> Vec<Box<RawValue>> {
+        let tools = self.tools.as_ref().map(|raw| raw.get());
+        tools
+            .and_then(|tools| serde_json::from_str(tools).ok())
+            .unwrap_or_default()
+    }
+}
+
+impl Origin {
+    /// Whether a person wrote it.
+    pub(super) fn is_human(&self) -> bool {
+        self.kind.as_deref().is_none_or(|kind| kind == "human")
     }
 }
 
@@ -247,12 +273,14 @@ fn text_block(text: String) -> Block {
 pub(super) fn texts(content: Option<&RawValue>) -> Vec<String> {
     #[derive(Deserialize)]
     struct Nested {
-        content: Box<RawValue>,
+        content: Option<Box<RawValue>>,
+        file: Option<Box<RawValue>>,
     }
     if let Some(raw) = content
         && let Ok(nested) = serde_json::from_str::<Nested>(raw.get())
     {
-        return texts(Some(&nested.content));
+        let inner = nested.content.or(nested.file);
+        return inner.map_or_else(Vec::new, |inner| texts(Some(&inner)));
     }
     blocks(content)
         .into_iter()

@@ -8,7 +8,7 @@ use remembrancer_schema::payload::{
 use super::super::super::{Line, beginning};
 use super::super::chain::{NodeIndex, Parent};
 use super::super::parts;
-use super::super::record::{MicrocompactMetadata, Record};
+use super::super::record::{Attachment, MicrocompactMetadata, Record};
 use super::{Conversation, mutation};
 
 impl Conversation {
@@ -65,7 +65,7 @@ impl Conversation {
         let Some(attachment) = &record.attachment else {
             return self.link(parent);
         };
-        let attached = parts::of_attachment(attachment);
+        let attached = parts::of_attachment(&Attachment::read(attachment));
         if let Some((name, text)) = &attached.rules {
             self.recording
                 .rules_file(name, text, record.timestamp.as_deref());

@@ -1,6 +1,6 @@
 //! What stands beside the chat: sub-agents, and what the program itself adds.
 
-use remembrancer_schema::payload::Payload;
+use remembrancer_schema::payload::{PartOrigin, Payload};
 use serde_json::json;
 
 use super::super::super::tests::read;
@@ -133,4 +133,40 @@ fn instructions_stay_and_nested_ones_leave_with_a_compaction() {
     let contexts = lines.read().0.contexts("cc-s");
     assert_eq!(contexts[0], ["root rules", "nested rules", "go"]);
     assert_eq!(contexts[1], ["root rules", "sum"]);
+}
+
+#[test]
+fn what_is_typed_while_the_agent_works_is_the_users_and_what_others_send_is_not() {
+    let queued = |mode: &str, origin: &str, prompt: serde_json::Value| {
+        json!({"type": "attachment", "attachment": {"type": "queued_command", "commandMode": mode,
+            "origin": {"kind": origin}, "prompt": prompt}})
+    };
+    let mut lines = Lines::default();
+    lines.add(queued(
+        "prompt",
+        "human",
+        json!([{"type": "text", "text": "typed"}]),
+    ));
+    lines.add(queued("prompt", "peer", json!("sent")));
+    lines.add(queued("task-notification", "human", json!("done")));
+    lines.add(
+        json!({"type": "attachment", "attachment": {"type": "file", "filename": "a",
+        "content": {"type": "text", "file": {"filePath": "a", "content": "of a file"}}}}),
+    );
+    lines.says("m1", 9, "ok");
+    let captures = lines.read().0.captures("cc-s");
+    let told: Vec<(Option<&str>, Option<PartOrigin>)> = captures[0]
+        .parts
+        .iter()
+        .map(|part| (part.text.as_deref(), part.origin))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some("typed"), None),
+            (Some("sent"), Some(PartOrigin::Application)),
+            (Some("done"), Some(PartOrigin::Application)),
+            (Some("of a file"), Some(PartOrigin::Tool)),
+        ]
+    );
 }
