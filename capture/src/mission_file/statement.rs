@@ -203,7 +203,7 @@ pub(super) fn made_id(text: &str) -> String {
     }
     let id = id.trim_end_matches('_');
     // Two texts that differ in other letters alone must not become one.
-    let is_whole = text.chars().all(|character| character.is_ascii());
+    let is_whole = text.is_ascii();
     if is_whole && !id.is_empty() && id.len() <= MADE_ID_BYTES_MAX {
         return id.to_owned();
     }

@@ -82,6 +82,43 @@ impl Collected {
             .map_or(&[], Vec::as_slice)
     }
 
+    /// Reads every beginning of a text as a file, and asserts that what it gives is never other than what the whole gives: an event
+    /// with an id that the whole has too is the same, byte for byte.
+    pub(super) fn assert_growth_agrees(format: &dyn Format, name: &str, text: &str) {
+        let whole = Self::of_text(format, name, text);
+        let of_id = |collected: &Self| -> BTreeMap<(SessionId, String), Vec<u8>> {
+            let sessions = collected.sessions.iter();
+            let events = sessions.flat_map(|(session, events)| {
+                events
+                    .iter()
+                    .map(|event| ((session.clone(), event.id.clone()), event.bytes.clone()))
+            });
+            events.collect()
+        };
+        let known = of_id(&whole);
+        assert!(!known.is_empty());
+        let mut compared = 0;
+        // Around the ends of lines, and now and then within one.
+        let is_cut = |cut: &usize| {
+            let near =
+                text.as_bytes()[cut.saturating_sub(1)..(cut + 2).min(text.len())].contains(&b'\n');
+            text.is_char_boundary(*cut) && (near || cut.is_multiple_of(37))
+        };
+        for cut in (0..text.len()).filter(is_cut) {
+            for (id, bytes) in of_id(&Self::of_text(format, name, &text[..cut])) {
+                if let Some(same) = known.get(&id) {
+                    assert_eq!(
+                        String::from_utf8_lossy(same),
+                        String::from_utf8_lossy(&bytes),
+                        "cut at {cut}"
+                    );
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > known.len(), "{compared}");
+    }
+
     fn payloads<'a, T>(&'a self, pick: impl Fn(&'a Payload) -> Option<&'a T>) -> Vec<&'a T> {
         self.events()
             .iter()

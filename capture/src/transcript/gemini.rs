@@ -309,7 +309,11 @@ impl Reader {
             incomplete: Some(incomplete),
             ..ContextCaptured::default()
         };
-        let name = format!("request.{}", message.id);
+        // The counts come last, so a file that is still being written may lack them: with them, it is another event.
+        let name = match message.usage() {
+            Some(_) => format!("request.{}", message.id),
+            None => format!("request.{}.uncounted", message.id),
+        };
         self.history
             .request(recording, &name, time, captured, &HashSet::new());
         let answer = message.answer(turn);

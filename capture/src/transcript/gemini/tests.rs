@@ -254,3 +254,25 @@ fn the_older_form_is_one_object_and_a_session_that_grew_gives_its_events_again()
     assert_eq!(short.events(), &long.events()[..short.events().len()]);
     assert!(long.events().len() > short.events().len());
 }
+
+#[test]
+fn a_file_that_grows_gives_no_event_another_content() {
+    let mut uncounted = model("g1", "", &json!([call("c1", "executing", None)]));
+    uncounted["tokens"] = serde_json::Value::Null;
+    let records = [
+        user("u1", "go"),
+        uncounted,
+        model(
+            "g1",
+            "I look.",
+            &json!([call("c1", "success", Some("fine"))]),
+        ),
+        json!({"$set": {"messages": [user("n1", "summary"), model("g1", "I look.", &json!([]))]}}),
+        json!({"$rewindTo": "g1"}),
+        user("u2", "on"),
+        model("g2", "Done.", &json!([])),
+    ];
+    let lines: Vec<String> = records.iter().map(|record| format!("{record}\n")).collect();
+    let text = format!("{}\n{}", metadata(), lines.concat());
+    Collected::assert_growth_agrees(&Gemini, "session-x.jsonl", &text);
+}

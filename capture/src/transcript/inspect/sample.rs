@@ -169,9 +169,8 @@ impl<'a> Session<'a> {
         let mut at = span;
         let mut nearest: Option<&str> = None;
         for _ in 0..SPANS_DEEP_MAX {
-            let Some((id, found)) = at.and_then(|id| Some((id, self.spans.get(id)?))) else {
-                return None;
-            };
+            let id = at?;
+            let found = self.spans.get(id)?;
             match (found.is_agent, nearest) {
                 (true, None) => nearest = Some(id),
                 (true, Some(own)) => return Some(own.to_owned()),

@@ -47,7 +47,7 @@ impl Request {
             .iter()
             .filter(|said| said.is_summary)
             .flat_map(|said| &said.parts);
-        parts.filter_map(|part| part.text.as_deref()).last()
+        parts.rev().find_map(|part| part.text.as_deref())
     }
 
     /// Whether it asked for the summary that a later input holds.

@@ -198,3 +198,12 @@ fn what_is_no_span_is_told_with_its_line() {
             .any(|event| event.kind == "custom.transcript.malformed")
     );
 }
+
+#[test]
+fn a_file_that_grows_gives_no_event_another_content() {
+    Collected::assert_growth_agrees(
+        &OpenAiAgents,
+        "trace.jsonl",
+        &format!("{}\n", lines(&items())),
+    );
+}

@@ -28,6 +28,8 @@ struct Response {
     id: String,
     answer: Answer,
     calls: Vec<Call>,
+    /// How many events it consists of.
+    records: u32,
 }
 
 /// Events, put together to what the model was sent and what it did.
@@ -164,6 +166,7 @@ impl Reader {
         }
         let turn = self.recording.as_ref().map_or(0, Recording::turn);
         if let Some(response) = &mut self.response {
+            response.records += 1;
             response.answer.text.extend(record.said());
             if let Some(call) = record.call() {
                 response.answer.calls.push(RequestedCall {
@@ -208,7 +211,7 @@ impl Reader {
                 time,
                 ..Answer::default()
             },
-            calls: Vec::new(),
+            ..Response::default()
         });
     }
 
@@ -240,7 +243,9 @@ impl Reader {
         let (Some(response), Some(recording)) = (self.response.take(), &mut self.recording) else {
             return;
         };
-        recording.answer(&format!("response.{}", response.id), response.answer);
+        // A file that is still being written may end within a response: once there is more of it, it is another event.
+        let id = format!("response.{}.{}", response.id, response.records);
+        recording.answer(&id, response.answer);
         for call in response.calls {
             recording.call(call);
         }

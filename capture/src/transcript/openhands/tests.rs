@@ -215,6 +215,22 @@ fn a_conversation_folder_is_one_transcript_and_gives_the_same_events_each_time()
 }
 
 #[test]
+fn a_file_that_grows_gives_no_event_another_content() {
+    let events = [
+        system(),
+        user("u", "go"),
+        action("a1", "r1", "c1"),
+        action("a2", "r1", "c2"),
+        result("o1", "c1", "one"),
+        result("o2", "c2", "two"),
+        json!({"id": "k", "kind": "Condensation", "source": "environment", "forgotten_event_ids": ["u"], "summary": "s", "summary_offset": 1}),
+        action("a3", "r2", "c3"),
+    ];
+    let lines: Vec<String> = events.iter().map(|event| format!("{event}\n")).collect();
+    Collected::assert_growth_agrees(&OpenHands, "x.jsonl", &lines.concat());
+}
+
+#[test]
 fn what_cannot_be_read_is_kept_and_the_rest_is_imported() {
     let unknown = json!({"id": "p", "kind": "PauseEvent", "source": "user"});
     let text = format!(
