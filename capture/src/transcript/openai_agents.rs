@@ -1,16 +1,19 @@
 //! Traces of the `OpenAI` Agents SDK: traces and spans as its processors export them.
 //!
-//! A response span holds an id and sizes, not what was sent, so presence cannot be answered from a trace: it is unknown at every
-//! action. Nor is there a span for a compaction. What a trace holds is which tools were called and what they gave back, which
+//! A response span holds an id and sizes, not what was sent, so presence cannot be answered from it: it is unknown at every
+//! action. A generation span, which the Chat Completions API gives, holds its messages, unless the trace leaves out what was
+//! said. There is no span for a compaction. What every trace holds is which tools were called and what they gave back, which
 //! guardrails were tripped, and what each response cost.
 
+mod chat;
 mod span;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use remembrancer_schema::payload::{
-    DecisionRecorded, EventType, ReturnStatus, SessionStarted, Verdict, Witness,
+    ContextCaptured, DecisionRecorded, EventType, Part, ReturnStatus, SessionStarted, TokenCount,
+    TokenSource, Usage, Verdict, Witness,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -25,8 +28,7 @@ use span::{Item, SpanData};
 const TRACES_MAX: usize = 10_000;
 /// Most items of one line: a batch that an exporter sends has some hundred.
 const BATCH_MAX: usize = 100_000;
-const NO_CONTEXTS: &str = "traces of the OpenAI Agents SDK do not hold what was sent to the model: whether a rule was present at \
-                           an action is unknown, and a compaction leaves no span";
+const NO_COMPACTIONS: &str = "traces of the OpenAI Agents SDK have no span for a compaction";
 
 /// The format.
 #[derive(Debug)]
@@ -56,9 +58,18 @@ impl Format for OpenAiAgents {
             output.progress(lines.bytes_read());
         }
         for (_, trace) in reader.traces {
+            if trace.unseen > 0 || trace.recording.turn() == 0 {
+                let notice = format!(
+                    "{}: {} of {} model calls do not say what was sent: whether a rule was present at their actions is unknown",
+                    trace.recording.session(),
+                    trace.unseen,
+                    trace.recording.turn()
+                );
+                output.notice(None, notice);
+            }
             output.finish(trace.recording)?;
         }
-        output.notice(None, NO_CONTEXTS);
+        output.notice(None, NO_COMPACTIONS);
         Ok(())
     }
 }
@@ -68,6 +79,8 @@ struct Trace {
     recording: Recording,
     /// The last turn of each agent, by the span under which it works.
     turns: HashMap<String, u32>,
+    /// Model calls that do not say what was sent.
+    unseen: u32,
 }
 
 #[derive(Default)]
@@ -152,6 +165,7 @@ impl Reader {
             let trace = Trace {
                 recording,
                 turns: HashMap::new(),
+                unseen: 0,
             };
             self.traces.insert(id.clone(), trace);
         }
@@ -196,9 +210,11 @@ impl Trace {
                 response_id,
                 model,
                 usage,
+                input,
             }) => {
                 let turn = self.recording.next_turn();
                 self.turns.insert(agent, turn);
+                self.sent(item, turn, *usage, input.as_deref());
                 let answer = Answer {
                     turn,
                     response_id: response_id.clone(),
@@ -264,6 +280,26 @@ impl Trace {
             }
             None => self.raw("custom.openai_agents.trace", line, item, json),
         }
+    }
+
+    /// Writes what a model call was sent, where its span holds it. The tools' schemas, which it does not hold, carry no rules.
+    fn sent(&mut self, item: &Item, turn: u32, usage: Option<Usage>, input: Option<&[Part]>) {
+        let Some(parts) = input else {
+            self.unseen += 1;
+            return;
+        };
+        let captured = ContextCaptured {
+            turn,
+            parts: parts.to_vec(),
+            tokens: usage.map(|usage| TokenCount {
+                count: usage.input_tokens,
+                source: TokenSource::Measured,
+            }),
+            ..ContextCaptured::default()
+        };
+        let name = format!("request.{}", item.id);
+        self.recording
+            .context(&name, item.started_at.as_deref(), captured);
     }
 
     /// Keeps an item as it is. Several stand in one line, so the line is not its name.

@@ -1,9 +1,11 @@
 //! One item of a trace: the trace itself, or a span of it.
 
-use remembrancer_schema::payload::Usage;
+use remembrancer_schema::payload::{Part, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use super::chat;
 
 /// An item, read.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(super) enum SpanData {
         response_id: Option<String>,
         model: Option<String>,
         usage: Option<Usage>,
+        /// What was sent, where the span holds it.
+        input: Option<Vec<Part>>,
     },
     /// A tool call; input and output as JSON or text.
     Function {
@@ -119,6 +123,7 @@ impl SpanData {
                 response_id: fields.response_id,
                 model: fields.model,
                 usage: fields.usage.as_ref().and_then(usage),
+                input: fields.input.and_then(|raw| chat::parts(raw.get())),
             },
             "function" => Self::Function {
                 name,

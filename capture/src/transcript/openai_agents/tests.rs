@@ -129,7 +129,12 @@ fn presence_cannot_be_answered_and_the_report_says_so() {
         .iter()
         .map(|notice| notice.text.as_str())
         .collect();
-    assert_eq!(told, [NO_CONTEXTS]);
+    assert_eq!(told.len(), 2);
+    assert!(
+        told[0].contains("2 of 2 model calls do not say what was sent"),
+        "{told:?}"
+    );
+    assert_eq!(told[1], NO_COMPACTIONS);
     let guard = read.events().iter().find_map(|event| match &event.payload {
         Payload::DecisionRecorded(decision) => Some(decision),
         _ => None,
@@ -191,11 +196,61 @@ fn what_is_no_span_is_told_with_its_line() {
         .iter()
         .map(|notice| notice.line)
         .collect();
-    assert_eq!(lines, [Some(2), Some(3), None]);
+    assert_eq!(lines, [Some(2), Some(3), None, None]);
     assert!(
         read.events()
             .iter()
             .any(|event| event.kind == "custom.transcript.malformed")
+    );
+}
+
+#[test]
+fn a_generation_span_holds_what_was_sent() {
+    let input = json!([
+        {"role": "system", "content": "never refund"},
+        {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": "x"}}]},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c", "content": "done"}
+    ]);
+    let generation = json!({"type": "generation", "input": input, "model": "m", "usage": {"input_tokens": 5, "output_tokens": 1}});
+    let text = span("span_x", "agent_1", &generation, None).to_string();
+    let read = Collected::of_text(&OpenAiAgents, "trace.jsonl", &text);
+    let told: Vec<String> = read.contexts()[0]
+        .iter()
+        .map(|(kind, text)| format!("{kind}: {text}"))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "system: never refund",
+            "user: hi",
+            "user: <not text>",
+            "tool_call: f {}",
+            "tool_result: done"
+        ]
+    );
+    assert_eq!(read.captures()[0].tokens.expect("a count").count, 5);
+    assert_eq!(read.report.notices.len(), 1);
+}
+
+#[test]
+fn what_the_sdk_exports_is_read() {
+    let exported = include_str!("exported_by_sdk_0.24.0.jsonl");
+    let read = Collected::of_text(&OpenAiAgents, "trace.jsonl", exported);
+    assert_eq!((read.report.records, read.report.malformed), (9, 0));
+    let calls: Vec<(u32, &str)> = read
+        .calls()
+        .iter()
+        .map(|call| (call.turn, call.tool.as_str()))
+        .collect();
+    assert_eq!(calls, [(1, "refund"), (1, "mail")]);
+    let statuses: Vec<ReturnStatus> = read.returns().iter().map(|one| one.status).collect();
+    assert_eq!(statuses, [ReturnStatus::Ok, ReturnStatus::Error]);
+    assert_eq!(read.contexts(), [[("user".to_owned(), "hi".to_owned())]]);
+    assert!(
+        read.report.notices[0].text.contains("1 of 2 model calls"),
+        "{:?}",
+        read.report.notices
     );
 }
 
