@@ -78,8 +78,7 @@ impl Parts {
         at: &mut usize,
     ) -> Result<(), String> {
         let mut result = Ok(());
-        let mut letters = arg.text[start..].char_indices();
-        while let Some((offset, letter)) = letters.next() {
+        for (offset, letter) in arg.text[start..].char_indices() {
             match letter {
                 'c' | 'r' | 'u' | 'A' => self.does = Does::Pack,
                 'x' => self.does = Does::Unpack,
