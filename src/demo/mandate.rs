@@ -75,15 +75,15 @@ pub(super) fn declare(script: &mut Script) {
                     tool: (*tool).to_owned(),
                     target: Some((*target).to_owned()),
                     operation: Some((*operation).to_owned()),
+                    ..ToolDeclaration::default()
                 })
                 .collect(),
             permitted: tools[..7]
                 .iter()
                 .map(|(tool, _, _)| pattern(tool))
                 .collect(),
-            prohibited: Vec::new(),
-            policy: None,
             stated_by: operator(),
+            ..ScopeDeclared::default()
         },
     );
     for declared in [

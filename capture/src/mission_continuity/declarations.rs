@@ -70,6 +70,7 @@ pub(super) fn scope(mission: &Mission) -> ScopeDeclared {
         tool: tool.name.to_owned(),
         target: Some(tool.target.to_owned()),
         operation: Some(tool.operation.to_owned()),
+        ..ToolDeclaration::default()
     });
     ScopeDeclared {
         tools: tools.collect(),
@@ -78,9 +79,8 @@ pub(super) fn scope(mission: &Mission) -> ScopeDeclared {
             .iter()
             .flat_map(|may| of_tools(&key_of(may)))
             .collect(),
-        prohibited: Vec::new(),
-        policy: None,
         stated_by: Some(operator(mission)),
+        ..ScopeDeclared::default()
     }
 }
 
