@@ -21,6 +21,7 @@ pub(super) struct Common {
 /// The begin of a span.
 #[derive(Deserialize)]
 pub(super) struct SpanBegin {
+    pub(super) event: String,
     pub(super) id: String,
     pub(super) parent_id: Option<String>,
     #[serde(rename = "type")]
@@ -234,13 +235,18 @@ pub(super) fn said(json: &str) -> Result<Said, serde_json::Error> {
         _ => Part::inline(PartKind::User, ""),
     };
     let mut parts = Vec::new();
-    if let Some(content) = message.content {
-        content_parts(content.get(), &like, &mut parts)?;
-    }
-    if let Some(error) = message.error.filter(|error| error.get() != "null") {
-        let error: Value = serde_json::from_str(error.get())?;
-        let text = error.get("message").and_then(Value::as_str);
-        parts.extend(text.map(|text| with_text(&like, text)));
+    let failed = message
+        .error
+        .map(|error| serde_json::from_str::<Value>(error.get()));
+    let failed = failed.transpose()?;
+    let reason = failed
+        .as_ref()
+        .and_then(|error| error.get("message")?.as_str());
+    match (reason, message.content) {
+        // Of a call that failed, the model is sent the reason in place of a result.
+        (Some(reason), _) => parts.push(with_text(&like, reason)),
+        (None, Some(content)) => content_parts(content.get(), &like, &mut parts)?,
+        (None, None) => {}
     }
     let mut calls = Vec::new();
     for call in message.tool_calls.into_iter().flatten() {

@@ -95,7 +95,10 @@ impl<'a> Session<'a> {
     fn look_ahead(&mut self) {
         for raw in &self.sample.events {
             let json = raw.get();
-            if let Ok(begin) = serde_json::from_str::<SpanBegin>(json) {
+            // The end of a span names it too.
+            if let Ok(begin) = serde_json::from_str::<SpanBegin>(json)
+                && begin.event == "span_begin"
+            {
                 let span = Span {
                     parent: begin.parent_id,
                     is_agent: begin.kind.as_deref() == Some("agent"),

@@ -1,6 +1,6 @@
 use std::io::{Cursor, Write as _};
 
-use remembrancer_schema::payload::{MutationKind, Payload, Verdict, Witness};
+use remembrancer_schema::payload::{MutationKind, Payload, ReturnStatus, Verdict, Witness};
 use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 
@@ -75,10 +75,10 @@ fn known_inputs(path: &Path) -> Vec<(String, Vec<(String, String)>)> {
                     "user" if is_summary => "summary",
                     role => role,
                 };
-                parts.push((
-                    kind.to_owned(),
-                    attached(message["content"].as_str().expect("a text")),
-                ));
+                let said = message["error"]["message"]
+                    .as_str()
+                    .or(message["content"].as_str());
+                parts.push((kind.to_owned(), attached(said.expect("a text"))));
                 for call in message["tool_calls"].as_array().into_iter().flatten() {
                     let told = format!(
                         "{} {}",
@@ -197,7 +197,9 @@ fn an_agent_within_an_agent_is_a_child_session_and_approvals_are_decisions() {
         {"event": "span_begin", "id": "tool", "parent_id": "outer", "type": "tool", "name": "ask"},
         {"event": "span_begin", "id": "inner", "parent_id": "tool", "type": "agent", "name": "helper"},
         model("m2", "inner", &json!([[2, 3]]), &said("assistant", "done")),
-        {"event": "tool", "span_id": "outer", "id": "c1", "function": "ask", "arguments": {}, "result": "attachment://00", "agent_span_id": "inner"},
+        {"event": "span_end", "id": "inner", "span_id": "inner"},
+            {"event": "span_end", "id": "outer", "span_id": "outer"},
+            {"event": "tool", "span_id": "outer", "id": "c1", "function": "ask", "arguments": {}, "result": "attachment://00", "agent_span_id": "inner"},
         {"event": "state", "span_id": "outer", "changes": []},
     ]});
     let read = imported(&sample);
@@ -256,6 +258,62 @@ fn an_agent_within_an_agent_is_a_child_session_and_approvals_are_decisions() {
             .iter()
             .any(|notice| notice.text.contains("1 events of type state"))
     );
+}
+
+#[test]
+fn a_log_that_inspect_wrote_of_two_agents_gives_each_its_own_contexts() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src/transcript/inspect/written_by_0.3.285.eval");
+    let read = Collected::of(&Inspect, &path);
+    assert_eq!((read.report.malformed, read.report.sessions.len()), (0, 2));
+    let known = known_inputs(&path);
+    let (helper, own): (Vec<_>, Vec<_>) = known
+        .into_iter()
+        .partition(|(model, _)| model == "mockllm/helper");
+    let rebuilt: Vec<_> = read
+        .contexts()
+        .iter()
+        .map(|context| told(context))
+        .collect();
+    let own: Vec<_> = own.into_iter().map(|(_, input)| input).collect();
+    assert_eq!((rebuilt.len(), helper.len()), (4, 1));
+    assert_eq!(rebuilt, own);
+    assert!(read.mutations().is_empty());
+    let child = &read.sessions[&read.report.sessions[1]];
+    let Payload::SessionStarted(started) = &child[0].payload else {
+        panic!("{child:?}");
+    };
+    let asked = read
+        .calls()
+        .into_iter()
+        .find(|call| call.tool == "helper")
+        .expect("the call");
+    let parent = started.parent.as_ref().expect("a parent");
+    assert_eq!(parent.call_id.as_deref(), Some(asked.call_id.as_str()));
+    let captured = child.iter().find_map(|event| match &event.payload {
+        Payload::ContextCaptured(captured) => Some(captured),
+        _ => None,
+    });
+    let texts: Vec<&str> = captured
+        .expect("a context")
+        .parts
+        .iter()
+        .filter_map(|part| part.text.as_deref())
+        .collect();
+    let expected: Vec<&str> = helper[0].1.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, expected);
+    assert!(texts[0].contains("Never write"), "{texts:?}");
+    let decisions = read
+        .events()
+        .iter()
+        .filter(|event| event.kind == "decision.recorded")
+        .count();
+    let failed = read
+        .returns()
+        .iter()
+        .filter(|one| one.status == ReturnStatus::Error)
+        .count();
+    assert_eq!((decisions, failed), (4, 1));
 }
 
 #[test]
