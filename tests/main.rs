@@ -23,7 +23,6 @@ mod ingest;
 mod labelled_sets;
 mod observation;
 mod operation;
-mod other_transcripts;
 mod otlp;
 mod posted_hooks;
 mod proxy;

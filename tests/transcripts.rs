@@ -3,13 +3,18 @@
 
 mod claude_code;
 mod codex_and_pi;
+mod governor;
+mod inspect;
+mod mission;
+mod no_writes;
+mod openhands;
 mod scan;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{json, shared_data};
+use crate::support::{json, shared_data, succeed};
 
 /// A ledger with what was imported into it.
 struct Imported {
@@ -155,4 +160,40 @@ fn a_line_that_is_no_record_is_told_by_its_number() {
     );
     let presence = imported.told("presence");
     assert_eq!(presence["turns"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn conformance_every_file_imports_and_a_second_time_adds_nothing() {
+    let files = [
+        (
+            "transcripts/openhands-01-condensation-generated.jsonl",
+            "openhands",
+        ),
+        ("transcripts/inspect-01-trim-generated.eval", "inspect"),
+        ("transcripts/inspect-02-summary-generated.eval", "inspect"),
+        ("governor/trace1-claude-code.jsonl", "governor"),
+        ("governor/trace2-mcp.jsonl", "governor"),
+    ];
+    for (name, format) in files {
+        let Some(file) = shared_data(name) else {
+            return;
+        };
+        let imported = imported_from(&file, &[]);
+        let report = &imported.report;
+        assert_eq!(report["files"][0]["format"], format, "{name}");
+        assert_eq!(
+            (&report["failed"], &report["duplicate"]),
+            (&Value::Array(vec![]), &0.into()),
+            "{name}"
+        );
+        let recorded = report["recorded"].as_u64().unwrap();
+        assert!(recorded > 10, "{name}: {report}");
+        let again = imported.import(&file, &[]);
+        assert_eq!(
+            (&again["recorded"], &again["duplicate"]),
+            (&0.into(), &recorded.into()),
+            "{name}"
+        );
+        succeed(&["verify", "--data", imported.data.to_str().unwrap()]);
+    }
 }

@@ -119,6 +119,24 @@ impl Collected {
         assert!(compared > known.len(), "{compared}");
     }
 
+    /// Reads a text with one byte changed, at many places and in several ways: every damage is told or harmless, none ends the
+    /// import.
+    pub(super) fn assert_survives_damage(format: &dyn Format, name: &str, text: &str) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(name);
+        let mut damaged = 0;
+        for at in (0..text.len()).step_by(text.len() / 120 + 1) {
+            for byte in [b'"', b'{', b'9', b'\\', b'\n', 0xff] {
+                let mut bytes = text.as_bytes().to_vec();
+                bytes[at] = byte;
+                std::fs::write(&path, bytes).expect("a file");
+                let read = Self::with(format, &path, &ImportOptions::default()).expect("imports");
+                damaged += read.report.malformed;
+            }
+        }
+        assert!(damaged > 0);
+    }
+
     fn payloads<'a, T>(&'a self, pick: impl Fn(&'a Payload) -> Option<&'a T>) -> Vec<&'a T> {
         self.events()
             .iter()

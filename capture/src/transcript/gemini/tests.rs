@@ -256,7 +256,7 @@ fn the_older_form_is_one_object_and_a_session_that_grew_gives_its_events_again()
 }
 
 #[test]
-fn a_file_that_grows_gives_no_event_another_content() {
+fn a_file_that_grows_gives_no_event_another_content_and_damage_ends_no_import() {
     let mut uncounted = model("g1", "", &json!([call("c1", "executing", None)]));
     uncounted["tokens"] = serde_json::Value::Null;
     let records = [
@@ -275,4 +275,5 @@ fn a_file_that_grows_gives_no_event_another_content() {
     let lines: Vec<String> = records.iter().map(|record| format!("{record}\n")).collect();
     let text = format!("{}\n{}", metadata(), lines.concat());
     Collected::assert_growth_agrees(&Gemini, "session-x.jsonl", &text);
+    Collected::assert_survives_damage(&Gemini, "session-x.jsonl", &text);
 }

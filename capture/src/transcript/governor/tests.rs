@@ -136,4 +136,6 @@ fn a_broken_chain_is_told_and_what_cannot_be_read_is_kept() {
             .iter()
             .any(|event| event.kind == "custom.transcript.malformed")
     );
+    let beginning: Vec<&str> = text.lines().take(5).collect();
+    Collected::assert_survives_damage(&Governor, "trace.jsonl", &beginning.join("\n"));
 }

@@ -255,10 +255,8 @@ fn what_the_sdk_exports_is_read() {
 }
 
 #[test]
-fn a_file_that_grows_gives_no_event_another_content() {
-    Collected::assert_growth_agrees(
-        &OpenAiAgents,
-        "trace.jsonl",
-        &format!("{}\n", lines(&items())),
-    );
+fn a_file_that_grows_gives_no_event_another_content_and_damage_ends_no_import() {
+    let text = format!("{}\n", lines(&items()));
+    Collected::assert_growth_agrees(&OpenAiAgents, "trace.jsonl", &text);
+    Collected::assert_survives_damage(&OpenAiAgents, "trace.jsonl", &text);
 }

@@ -215,7 +215,7 @@ fn a_conversation_folder_is_one_transcript_and_gives_the_same_events_each_time()
 }
 
 #[test]
-fn a_file_that_grows_gives_no_event_another_content() {
+fn a_file_that_grows_gives_no_event_another_content_and_damage_ends_no_import() {
     let events = [
         system(),
         user("u", "go"),
@@ -228,6 +228,7 @@ fn a_file_that_grows_gives_no_event_another_content() {
     ];
     let lines: Vec<String> = events.iter().map(|event| format!("{event}\n")).collect();
     Collected::assert_growth_agrees(&OpenHands, "x.jsonl", &lines.concat());
+    Collected::assert_survives_damage(&OpenHands, "x.jsonl", &lines.concat());
 }
 
 #[test]
