@@ -18,13 +18,13 @@ use crate::terminal;
 /// Arguments of `proxy`.
 #[derive(clap::Args)]
 pub(crate) struct ProxyArgs {
-    /// Address of the API that requests go on to, such as https://api.anthropic.com or https://api.openai.com
+    /// Address of the API that requests go on to, such as `https://api.anthropic.com` or `https://api.openai.com`
     #[arg(long, value_name = "URL")]
     upstream: String,
     /// Address to listen on; port 0 takes any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7272")]
     listen: SocketAddr,
-    /// Address of the recorder, such as http://127.0.0.1:7171
+    /// Address of the recorder, such as `http://127.0.0.1:7171`
     #[arg(
         long,
         value_name = "URL",

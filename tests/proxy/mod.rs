@@ -1,4 +1,4 @@
-//! The recording proxy between the real client libraries of Anthropic and OpenAI and an API that a script plays on loopback.
+//! The recording proxy between the real client libraries `anthropic` and `openai` and an API that a script plays on loopback.
 
 mod rig;
 
