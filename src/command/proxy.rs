@@ -72,7 +72,8 @@ pub(crate) async fn run(args: ProxyArgs) -> Result<(), Failure> {
     };
     let options = SpoolOptions {
         bytes_max: args.spool_bytes_max,
-        sync: true,
+        // The proxy waits for the disk itself, for many at once.
+        sync: false,
     };
     let proxy = Proxy::bind(ProxyOptions {
         upstream: args.upstream.clone(),

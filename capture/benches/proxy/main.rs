@@ -178,7 +178,7 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let sink = Arc::new(Sink::default());
     let options = SpoolOptions {
-        sync: true,
+        sync: false,
         ..SpoolOptions::default()
     };
     let proxy = proxy_runtime

@@ -186,6 +186,13 @@ impl Queue {
 }
 
 impl Messages {
+    /// The next message if one waits.
+    pub(super) fn waiting(&self) -> Option<Message> {
+        let message = self.receiver.try_recv().ok()?;
+        self.bytes.fetch_sub(message.bytes(), Ordering::Relaxed);
+        Some(message)
+    }
+
     /// The next message, or nothing once the queue is stopped or gone and everything was taken.
     pub(super) fn next(&self) -> Option<Message> {
         loop {

@@ -22,6 +22,8 @@ use crate::spool::{Record, Spool};
 
 /// Most exchanges whose answer is awaited.
 const AWAITED_MAX: usize = 100_000;
+/// Most messages that go to the disk together.
+const GROUP_MAX: usize = 256;
 /// Most sessions that are told about a loss which belongs to one that is not known.
 const TOLD_SESSIONS_MAX: usize = 64;
 /// A session that was used so long before a loss may be concerned, in milliseconds.
@@ -69,16 +71,28 @@ impl Worker {
         };
         let thread = std::thread::Builder::new().name("recording".to_owned());
         let handle = thread.spawn(move || {
-            while let Some(message) = worker.messages.next() {
-                // One exchange that cannot be recorded must not end the recording of all others.
-                let handled = catch_unwind(AssertUnwindSafe(|| worker.handle(message)));
-                if handled.is_err() {
-                    tracing::error!("recording an exchange failed");
-                    worker.losses.one("recording it failed");
+            while let Some(first) = worker.messages.next() {
+                worker.handle_safely(first);
+                // What waits goes to the disk together: one wait for it costs more than many exchanges.
+                for _ in 1..GROUP_MAX {
+                    let Some(message) = worker.messages.waiting() else { break };
+                    worker.handle_safely(message);
+                }
+                if let Err(error) = worker.spool.sync() {
+                    tracing::warn!(%error, "what was recorded last may not survive the end of the machine");
                 }
             }
         })?;
         Ok((queue, handle))
+    }
+
+    /// Handles a message. One exchange that cannot be recorded must not end the recording of all others.
+    fn handle_safely(&mut self, message: Message) {
+        let handled = catch_unwind(AssertUnwindSafe(|| self.handle(message)));
+        if handled.is_err() {
+            tracing::error!("recording an exchange failed");
+            self.losses.one("recording it failed");
+        }
     }
 
     fn handle(&mut self, message: Message) {

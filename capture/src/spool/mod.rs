@@ -9,7 +9,8 @@
 //!   acknowledged is not there. A crash while draining delivers the last batch twice, which a recorder notices by the events' ids.
 //! - **A frame whose checksum does not hold** is passed over and counted; the frames behind it are read.
 //! - **Durability.** With [`SpoolOptions::sync`] an append returns after the disk has it (`fdatasync`, and the folder too when a
-//!   segment is new). Without, it survives the end of the process, but not that of the machine within some seconds.
+//!   segment is new). Without, it survives the end of the process, but not that of the machine within some seconds, unless
+//!   [`Spool::sync`] is called after it.
 //! - **Size.** Segments together stay below [`SpoolOptions::bytes_max`]. What does not fit is refused and counted as a [`Gap`], in
 //!   a file that has its room beforehand; so is what the disk refuses. Whoever drains tells the recorder about the gaps.
 
@@ -20,6 +21,7 @@ mod place;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -99,6 +101,8 @@ pub struct Spool {
     gaps: GapFile,
     /// The segment that was written last, and its length then: known to be sound up to there.
     written: Mutex<Option<(u64, u64)>>,
+    /// Segments that were appended to without waiting for the disk.
+    unsynced: Mutex<BTreeSet<u64>>,
 }
 
 impl Spool {
@@ -114,6 +118,7 @@ impl Spool {
             lock,
             gaps,
             written: Mutex::new(None),
+            unsynced: Mutex::default(),
         })
     }
 
@@ -172,6 +177,28 @@ impl Spool {
     /// The reading side, or nothing while another process, or another part of this one, drains.
     pub fn drainer(&self) -> Result<Option<Drainer>, SpoolError> {
         Drainer::open(&self.folder)
+    }
+
+    /// Waits until the disk has everything that was appended here since this was called last.
+    pub fn sync(&self) -> Result<(), SpoolError> {
+        let failed = |error| self.disk("waiting for the disk", error);
+        let mut unsynced = self
+            .unsynced
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        while let Some(number) = unsynced.first().copied() {
+            match File::open(segment_path(&self.folder, number)) {
+                Ok(file) => file.sync_data().map_err(failed)?,
+                // Delivered meanwhile, which is better still.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+            unsynced.remove(&number);
+            if unsynced.is_empty() {
+                sync_folder(&self.folder).map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether everything was delivered.
@@ -234,6 +261,12 @@ impl Spool {
             if is_new {
                 sync_folder(&self.folder).map_err(failed)?;
             }
+        } else {
+            let mut unsynced = self
+                .unsynced
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
+            unsynced.insert(number);
         }
         *written = Some((number, at + wanted));
         Ok(())

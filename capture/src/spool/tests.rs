@@ -199,6 +199,38 @@ fn what_does_not_fit_is_refused_and_counted() {
 }
 
 #[test]
+fn what_was_appended_can_be_made_durable_together_also_where_it_is_drained_already() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spool = open(folder.path());
+    let large = Record::Blob(vec![1; 700_000]);
+    for _ in 0..4 {
+        spool
+            .append(&session(), std::slice::from_ref(&large))
+            .expect("appended");
+    }
+    assert!(spool.unsynced.lock().expect("no panic").len() >= 2);
+    let mut drain_side = drainer(&spool);
+    let batch = drain_side.next(3, 10_000_000).expect("readable");
+    drain_side.delivered(&batch).expect("noted");
+    spool.sync().expect("durable");
+    assert!(spool.unsynced.lock().expect("no panic").is_empty());
+    spool.sync().expect("nothing to do");
+    let waits = Spool::open(
+        folder.path(),
+        SpoolOptions {
+            sync: true,
+            ..SpoolOptions::default()
+        },
+    )
+    .expect("it opens");
+    waits.append(&session(), &[event("x")]).expect("appended");
+    assert!(
+        waits.unsynced.lock().expect("no panic").is_empty(),
+        "it waited for the disk"
+    );
+}
+
+#[test]
 fn a_record_that_no_recorder_takes_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let spool = open(folder.path());
