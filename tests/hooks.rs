@@ -620,6 +620,33 @@ fn hooks_that_come_while_another_holds_the_session_are_recorded_by_the_next() {
 }
 
 #[test]
+fn a_large_transcript_is_sent_where_half_a_second_is_not_felt() {
+    let server = Server::start();
+    let user = User::of(&server);
+    let transcript = user.path(".claude/projects/-shop/s1.jsonl");
+    let lines = "{\"type\":\"user\"}\n".repeat(200_000);
+    std::fs::write(transcript, &lines).unwrap();
+    user.hook("PreCompact", json!({"trigger": "auto"}));
+    let mut waiting = None;
+    for _ in 0..20 {
+        user.hook("UserPromptSubmit", json!({"prompt": "On."}));
+        waiting = user.status()["backlog"]["records"].as_u64();
+        if waiting == Some(0) {
+            break;
+        }
+        // A recorder that was too slow is left alone for a moment.
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert!(
+        waiting.is_some_and(|records| records < 10),
+        "{}",
+        user.status()
+    );
+    let all = recorded(&server, SESSION);
+    assert_eq!(of(&all, "artifact.changed").len(), 1);
+}
+
+#[test]
 fn a_recorder_that_never_answers_does_not_hold_a_hook_up() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut user = User::new(

@@ -71,7 +71,7 @@ struct InstallArgs {
     /// Only these events, for a version of the agent that does not know all of them
     #[arg(long, value_delimiter = ',', value_name = "EVENT")]
     events: Vec<String>,
-    /// Address of the recorder, kept for all hooks of this user [default: http://127.0.0.1:7171]
+    /// Address of the recorder, kept for all hooks of this user; port 7171 of this machine unless another one is kept
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// File with a key of the role `write`, kept for all hooks of this user, outside of any project

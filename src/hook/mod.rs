@@ -59,6 +59,10 @@ pub(crate) fn run(program: Program, started: Instant) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let watched = place.losses.clone();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the process ends here whatever its main thread waits for"
+    )]
     let watch = std::thread::Builder::new().spawn(move || {
         std::thread::sleep(WHOLE_TIME_MAX.saturating_sub(started.elapsed()));
         if !IS_KEPT.load(Ordering::Acquire) {

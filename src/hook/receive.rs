@@ -36,6 +36,7 @@ pub(super) fn receive(program: Program, place: &Place, started: Instant, is_kept
         }
     };
     tell_losses(&spool, program, &place.losses);
+    let may_take_longer = payload.as_ref().is_ok_and(|bytes| may_take_longer(bytes));
     let taken = payload.and_then(|bytes| take(program, &bytes, place, &spool));
     let appended = match taken {
         Ok(appended) => appended,
@@ -49,7 +50,21 @@ pub(super) fn receive(program: Program, place: &Place, started: Instant, is_kept
         Some(time) => started + time,
         None => (started + SEND_UNTIL).max(Instant::now() + SEND_TIME_MIN),
     };
-    sending::send_until(place, spool, appended, until);
+    sending::send_until(place, spool, appended, until, may_take_longer);
+}
+
+/// Whether the agent is at a moment where half a second is not felt: not between a call and its result.
+fn may_take_longer(bytes: &[u8]) -> bool {
+    const MOMENTS: [&str; 7] = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreCompact",
+        "PreCompress",
+        "PostCompact",
+        "Stop",
+        "AfterAgent",
+    ];
+    HookPayload::parse(bytes).is_ok_and(|payload| MOMENTS.contains(&payload.event.as_str()))
 }
 
 /// Counts a payload that could not be kept.

@@ -5,6 +5,7 @@
 //! the disk, so that even a slow recorder is caught up with.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -19,6 +20,10 @@ use super::standing_file::{LastSend, last_send, note_send};
 
 /// Less time than this is not worth a connection.
 const TIME_MIN: Duration = Duration::from_millis(2);
+/// Time for sending a copy of a transcript.
+const LARGE_TIME: Duration = Duration::from_millis(500);
+/// A segment of more bytes than this holds a large record: otherwise it would have ended before.
+const LARGE_BYTES: u64 = 1536 * 1024;
 /// Longest time for one request where nobody waits.
 pub(super) const REQUEST_TIME: Duration = Duration::from_secs(30);
 /// Longest time that hooks leave a recorder alone that was not there.
@@ -69,7 +74,13 @@ pub(crate) enum SendError {
 
 /// Sends until a moment, for a hook that appended `own` records. On a thread that is left behind when the time is over: neither
 /// looking up a name nor connecting can be relied on to end in time.
-pub(super) fn send_until(place: &Place, spool: Spool, own: usize, until: Instant) {
+pub(super) fn send_until(
+    place: &Place,
+    spool: Spool,
+    own: usize,
+    until: Instant,
+    may_take_longer: bool,
+) {
     let mut last = last_send(place);
     let now = jiff::Timestamp::now().as_millisecond();
     if place.key.is_none() || rests(&last, now) {
@@ -79,6 +90,15 @@ pub(super) fn send_until(place: &Place, spool: Spool, own: usize, until: Instant
     if time < TIME_MIN {
         return;
     }
+    let has_large = has_large(spool.folder());
+    if has_large && !may_take_longer {
+        return;
+    }
+    let until = if has_large {
+        until.max(Instant::now() + LARGE_TIME)
+    } else {
+        until
+    };
     // Another hook drains, and this one's records with its own.
     let Ok(Some(drainer)) = spool.drainer() else {
         return;
@@ -108,7 +128,20 @@ pub(super) fn send_until(place: &Place, spool: Spool, own: usize, until: Instant
         (Report::default(), Err(error))
     });
     note(&mut last, &report, outcome.as_ref().err(), now);
+    if has_large && outcome.is_err() {
+        // Not so long again at the very next one.
+        last.failures = last.failures.max(1);
+    }
     drop(note_send(place, &last));
+}
+
+/// Whether a copy of a transcript waits: then sending takes longer than hooks between a call and its result have.
+fn has_large(folder: &Path) -> bool {
+    let segments = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut sizes = segments
+        .filter(|entry| Path::new(&entry.file_name()).extension() == Some("segment".as_ref()))
+        .filter_map(|entry| entry.metadata().ok());
+    sizes.any(|metadata| metadata.len() > LARGE_BYTES)
 }
 
 /// Looks whether anybody is there.
