@@ -237,7 +237,8 @@ impl Walk<'_> {
     }
 
     fn other_option(&mut self, name: &str, row: &Row, option: &str) {
-        if !row.others_are_harmless {
+        // A program that runs other code says so itself.
+        if !row.others_are_harmless && !row.does.contains(&Does::Program) {
             self.lose(&format!(
                 "what the option {option} of {name} does is not known"
             ));

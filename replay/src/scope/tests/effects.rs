@@ -356,3 +356,21 @@ fn effects_are_told_in_the_json_of_an_action() {
     );
     assert_eq!(report["actions"][0]["scope_version"], 1);
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any path in a pattern and any command are answered, and what nobody can tell is never permitted by a path.
+    #[test]
+    fn any_path_and_any_command_are_answered(path in "\\PC{0,20}", command in "\\PC{0,30}") {
+        let scope = ScopeDeclared {
+            places: serde_json::from_str(r#"{"root":"/w"}"#).expect("places"),
+            permitted: vec![ActionPattern { paths: vec![path.clone()], ..ActionPattern::default() }],
+            prohibited: vec![ActionPattern { paths: vec![path], ..ActionPattern::default() }],
+            ..ScopeDeclared::default()
+        };
+        bash(&scope, &command);
+        let verdict = bash(&scope, "rm \"$X\"");
+        prop_assert!(!matches!(verdict, ScopeVerdict::Permitted { .. }), "{verdict:?}");
+    }
+}
