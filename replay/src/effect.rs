@@ -123,6 +123,8 @@ impl Serialize for Target {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effects {
     known: [Known; Effect::ALL.len()],
+    /// Whether the action may have an effect on more than is told.
+    is_open: [bool; Effect::ALL.len()],
     targets: BTreeSet<(Effect, Target)>,
     reasons: Vec<String>,
 }
@@ -138,6 +140,11 @@ impl Effects {
     /// Whether the action has an effect.
     pub fn of(&self, effect: Effect) -> Known {
         self.known[effect as usize]
+    }
+
+    /// Whether the action has an effect and may have it on more than is told.
+    pub fn may_touch_more(&self, effect: Effect) -> bool {
+        self.of(effect) == Known::True && self.is_open[effect as usize]
     }
 
     /// What the action acts on with an effect. Empty where it has the effect and what it acts on is not told.
@@ -197,6 +204,7 @@ impl Effects {
     pub(crate) fn become_unknown(&mut self, effect: Effect, reason: &str) {
         let known = &mut self.known[effect as usize];
         *known = (*known).max(Known::Unknown);
+        self.is_open[effect as usize] = true;
         self.note(reason);
     }
 
@@ -220,6 +228,7 @@ impl Effects {
         for effect in Effect::ALL {
             let known = &mut self.known[effect as usize];
             *known = (*known).max(other.of(effect));
+            self.is_open[effect as usize] |= other.is_open[effect as usize];
         }
         for (effect, target) in &other.targets {
             self.touch(*effect, target.clone());
@@ -232,28 +241,20 @@ impl Effects {
     pub(crate) fn touches(&self) -> Vec<Touch<'_>> {
         let mut touches = Vec::new();
         for effect in Effect::ALL {
-            match self.of(effect) {
-                Known::False => {}
-                Known::Unknown => touches.push(Touch {
-                    effect,
-                    is_certain: false,
-                    target: None,
-                }),
-                Known::True => {
-                    let before = touches.len();
-                    touches.extend(self.targets(effect).map(|target| Touch {
-                        effect,
-                        is_certain: true,
-                        target: Some(target),
-                    }));
-                    if touches.len() == before {
-                        touches.push(Touch {
-                            effect,
-                            is_certain: true,
-                            target: None,
-                        });
-                    }
+            let of = |is_certain, target| Touch {
+                effect,
+                is_certain,
+                target,
+            };
+            if self.of(effect) == Known::True {
+                let before = touches.len();
+                touches.extend(self.targets(effect).map(|target| of(true, Some(target))));
+                if touches.len() == before {
+                    touches.push(of(true, None));
                 }
+            }
+            if self.is_open[effect as usize] {
+                touches.push(of(false, None));
             }
         }
         touches
@@ -297,6 +298,15 @@ impl Touch<'_> {
                     (true, _) => Meeting::May,
                 }
             }
+            Some(Target::File {
+                place,
+                globs,
+                tree: true,
+            }) if matches!(self.effect, Effect::Delete | Effect::Read)
+                && pattern.must_meet(place, globs, ground) =>
+            {
+                Meeting::Yes
+            }
             Some(Target::File { place, globs, tree }) => {
                 match pattern.may_hold(place, globs, *tree, ground) {
                     true => Meeting::May,
@@ -321,6 +331,11 @@ impl Serialize for Effects {
         map.serialize_entry("known", &known)?;
         if !targets.is_empty() {
             map.serialize_entry("targets", &targets)?;
+        }
+        let more = Effect::ALL.into_iter();
+        let more: Vec<Effect> = more.filter(|effect| self.may_touch_more(*effect)).collect();
+        if !more.is_empty() {
+            map.serialize_entry("may_touch_more", &more)?;
         }
         if !self.reasons.is_empty() {
             map.serialize_entry("unknown_because", &self.reasons)?;

@@ -3,6 +3,7 @@
 mod archive;
 mod argument;
 mod command;
+mod find;
 mod operand;
 mod position;
 mod scan;

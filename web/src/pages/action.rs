@@ -171,6 +171,9 @@ fn scope_version(analysis: &Analysis, action: &Action) -> Option<ScopeVersionVie
 fn touched(action: &Action) -> Vec<TouchedView> {
     let of = |effect: Effect| {
         let (known, class) = match action.effects.of(effect) {
+            Known::True if action.effects.may_touch_more(effect) => {
+                ("yes, and perhaps on more", "warning-text")
+            }
             Known::True => ("yes", "nowrap"),
             Known::False => ("no", "meta"),
             Known::Unknown => ("unknown", "warning-text"),

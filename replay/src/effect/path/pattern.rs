@@ -90,6 +90,21 @@ impl PathPattern {
         walk.is_alive()
     }
 
+    /// Whether a shell's globs that stand for every name there is surely stand for what is meant, or for something above it.
+    pub(crate) fn must_meet(&self, place: &Place, globs: &[String], ground: &Ground) -> bool {
+        let mut walk = Walk::new(&self.parts);
+        for component in ground.folded(place.components()) {
+            walk.step(|name| name_matches(name, &component));
+        }
+        // A star stands for no name that begins with a dot.
+        let is_meant = |name: &str| !is_wild(name) && !name.starts_with('.');
+        let is_every = |glob: &String| glob == "*";
+        globs.iter().all(is_every) && {
+            globs.iter().for_each(|_| walk.step(is_meant));
+            walk.is_alive()
+        }
+    }
+
     /// Whether one of the files below `place` that a shell's glob may stand for is meant. With `tree`, what lies below them too.
     pub(crate) fn may_hold(
         &self,

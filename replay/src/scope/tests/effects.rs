@@ -148,6 +148,12 @@ fn a_prohibited_file_is_met_from_above_from_below_and_perhaps_by_a_glob() {
             "{command}"
         );
     }
+    let etc = r#""prohibited":[{"effects":["delete"],"paths":["/etc/passwd"]}]"#;
+    assert_eq!(shell(etc, "rm -rf /*"), prohibited(&["prohibited[0]"]));
+    assert!(reason(&shell(etc, "rm -rf /e*")).contains("is open"));
+    // What is known of one command hides nothing that another may do.
+    let inside = r#""permitted":[{"effects":["read","write","network","execute","privilege"]},{"effects":["delete"],"paths":["."]}]"#;
+    assert!(reason(&shell(inside, "rm a; ./tool")).contains("\"delete\""));
     // Copying into a directory writes some of it, nobody knows which.
     let write = r#""prohibited":[{"effects":["write"],"paths":["dst/kept"]}]"#;
     assert!(reason(&shell(write, "cp -r src/. dst")).contains("is open"));

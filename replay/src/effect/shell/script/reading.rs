@@ -184,7 +184,13 @@ impl Reader<'_> {
                     .iter()
                     .flatten()
                     .map(|word| (&word.parts[..], word.span));
-                self.with_words(words, Node::Loop(Box::new(body(&of.body))))
+                let variables = of.targets.iter().filter_map(|target| target.name.as_ref());
+                let set = Node::Simple(Simple {
+                    variables: variables.map(ToString::to_string).collect(),
+                    words: Vec::new(),
+                });
+                let looped = Node::Loop(Box::new(body(&of.body)));
+                self.with_words(words, Node::Sequence(vec![set, looped]))
             }
             CompoundCommand::Select(of) => {
                 let words = of.words.iter().map(|word| (&word.parts[..], word.span));
