@@ -15,7 +15,7 @@ const OPEN_PAGES: [&str; 5] = [
 ];
 
 /// Routes that answer in their senders' form.
-const INTAKES: [&str; 1] = ["/v1/traces"];
+const INTAKES: [&str; 2] = ["/v1/traces", "/hooks/claude"];
 
 struct Keys {
     write: String,
