@@ -1,7 +1,10 @@
 //! The first command of the README, as a newcomer runs it.
 
-use std::time::Instant;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use crate::support::process::first_line;
 use crate::support::{Server, json};
 
 #[test]
@@ -65,5 +68,32 @@ fn the_demo_records_its_runs_and_serves_them() {
             .collect();
         assert_eq!(kinds, ["compaction", "compaction"], "{session}");
     }
-    demo.stop_and_keep(|data| assert!(data.join("ledger.sqlite").exists()));
+    demo.stop_and_keep(|data| {
+        assert!(data.join("ledger.sqlite").exists());
+        opens_in_the_viewer(data);
+    });
+}
+
+/// `view` prints an address that logs in once and leads to the session.
+fn opens_in_the_viewer(data: &Path) {
+    let mut viewer = Command::new(env!("CARGO_BIN_EXE_remembrancer"))
+        .args(["view", "demo-governed", "--data"])
+        .arg(data)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let lines = first_line(viewer.stdout.take().expect("its output is piped"));
+    let address = lines.recv_timeout(Duration::from_secs(60));
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .max_redirects(0)
+        .build()
+        .into();
+    let answer = address.map(|address| agent.get(address.trim()).call().expect("it answers"));
+    viewer.kill().expect("it runs");
+    viewer.wait().expect("it ends");
+    let answer = answer.expect("an address");
+    let leads_to = answer.headers().get("location").expect("a page");
+    assert_eq!(leads_to, "/sessions/2");
+    assert!(answer.headers().contains_key("set-cookie"));
 }

@@ -23,6 +23,7 @@ pub(crate) mod session;
 mod sessions;
 mod tokens;
 mod verify;
+mod view;
 mod workspaces;
 
 use crate::config::GlobalArgs;
@@ -33,6 +34,8 @@ use crate::failure::Failure;
 pub(crate) enum Command {
     /// Record and show: the HTTP API and the viewer on one port
     Serve(serve::ServeArgs),
+    /// Open the viewer on a ledger: serves it on this machine and prints an address that logs in once
+    View(view::ViewArgs),
     /// Record a sample run through the HTTP API, then serve the viewer on it
     Demo(demo::DemoArgs),
     /// Find the histories of Claude Code, Codex and pi, and tell which rules their contexts lost
@@ -87,6 +90,7 @@ impl Command {
         }
         match self {
             Self::Serve(args) => serve::run(args, globals).await,
+            Self::View(args) => view::run(args).await,
             Self::Demo(args) => demo::run(args).await,
             Self::Scan(args) => scan::run(args).await,
             Self::Import(args) => import::run(args).await,

@@ -1,6 +1,6 @@
 //! What the subcommands that look at one session share: how it is named, and how it is read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use remembrancer_recorder::{LedgerLocation, Reader, SessionSummary, WorkspaceName};
 use remembrancer_replay::{Analysis, SessionRecord};
@@ -22,6 +22,11 @@ pub(crate) struct PlaceArg {
 }
 
 impl PlaceArg {
+    /// The settings of a server on this place.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        Settings::of_place(data_text(&self.data)?, self.database.as_deref())
+    }
+
     /// The place of a workspace.
     pub(crate) fn of(&self, workspace: WorkspaceName) -> Result<LedgerLocation, Failure> {
         location(self.data.clone(), self.database.as_deref(), workspace)
@@ -69,12 +74,13 @@ pub(crate) fn location(
     database: Option<&str>,
     workspace: WorkspaceName,
 ) -> Result<LedgerLocation, Failure> {
-    let data = data
-        .into_os_string()
-        .into_string()
-        .map_err(|data| Failure::new(format!("--data {}: not UTF-8", data.display())))?;
-    let settings = Settings::of_place(&data, database)?;
+    let settings = Settings::of_place(data_text(&data)?, database)?;
     Ok(settings.location()?.workspace(workspace))
+}
+
+fn data_text(data: &Path) -> Result<&str, Failure> {
+    data.to_str()
+        .ok_or_else(|| Failure::new(format!("--data {}: not UTF-8", data.display())))
 }
 
 /// One session, by name.

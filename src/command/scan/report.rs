@@ -181,10 +181,9 @@ impl ScanReport {
         line(
             text,
             &format!(
-                "  remembrancer presence {} --data {}    page /sessions/{}",
+                "  remembrancer view {} --data {}",
                 session.session,
-                quoted(&self.data),
-                session.number
+                quoted(&self.data)
             ),
         );
     }
@@ -194,10 +193,8 @@ impl ScanReport {
         format!(
             "\nSequence is not cause: this says what the texts in the files held, not what the agent knew. Rules were taken from \
              rules files and from sentences that read like rules.\n\
-             to see a session in the viewer:\n  \
-             remembrancer tokens create --role read --name me --data {data}\n  \
-             remembrancer serve --data {data}\n\
-             log in with the key and open the session's page; nothing was sent anywhere\n"
+             the commands open the viewer on this machine; `remembrancer presence SESSION --data {data}` says the same here. \
+             Nothing was sent anywhere.\n"
         )
     }
 }

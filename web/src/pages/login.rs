@@ -83,18 +83,20 @@ pub(crate) async fn with_code(
     State(state): State<ViewerState>,
     from: Client,
     Path(code): Path<String>,
+    Params(wanted): Params<Return>,
 ) -> Result<Response, PageError> {
+    let to = local(wanted.to);
     if state.logins().redeem(&code) {
-        return sign_in(&state, SignIn::default(), "/");
+        return sign_in(&state, SignIn::default(), &to);
     }
     if state.logins().wrong_code(from) == Attempt::Throttled {
-        return Ok(throttled("/".to_owned()));
+        return Ok(throttled(to));
     }
     let problem =
         "This one-time link was used already, or its ten minutes are over. Sign in with a key.";
     Ok(refused(
         StatusCode::UNAUTHORIZED,
-        "/".to_owned(),
+        to,
         Some(problem),
     ))
 }
