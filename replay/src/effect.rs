@@ -125,6 +125,8 @@ pub struct Effects {
     known: [Known; Effect::ALL.len()],
     /// Whether the action may have an effect on more than is told.
     is_open: [bool; Effect::ALL.len()],
+    /// Whether the action has an effect on something that is not told.
+    is_untold: [bool; Effect::ALL.len()],
     targets: BTreeSet<(Effect, Target)>,
     reasons: Vec<String>,
 }
@@ -144,7 +146,8 @@ impl Effects {
 
     /// Whether the action has an effect and may have it on more than is told.
     pub fn may_touch_more(&self, effect: Effect) -> bool {
-        self.of(effect) == Known::True && self.is_open[effect as usize]
+        let is_untold = self.is_untold[effect as usize] && self.targets(effect).next().is_some();
+        self.of(effect) == Known::True && (self.is_open[effect as usize] || is_untold)
     }
 
     /// What the action acts on with an effect. Empty where it has the effect and what it acts on is not told.
@@ -187,11 +190,12 @@ impl Effects {
     /// The action has the effect; what it acts on is not told.
     pub(crate) fn have(&mut self, effect: Effect) {
         self.known[effect as usize] = Known::True;
+        self.is_untold[effect as usize] = true;
     }
 
     /// The action has the effect on a target.
     pub(crate) fn touch(&mut self, effect: Effect, target: Target) {
-        self.have(effect);
+        self.known[effect as usize] = Known::True;
         if self.targets.len() < TARGETS_MAX {
             self.targets.insert((effect, target));
         } else if !self.targets.contains(&(effect, target)) {
@@ -229,6 +233,7 @@ impl Effects {
             let known = &mut self.known[effect as usize];
             *known = (*known).max(other.of(effect));
             self.is_open[effect as usize] |= other.is_open[effect as usize];
+            self.is_untold[effect as usize] |= other.is_untold[effect as usize];
         }
         for (effect, target) in &other.targets {
             self.touch(*effect, target.clone());
@@ -249,7 +254,7 @@ impl Effects {
             if self.of(effect) == Known::True {
                 let before = touches.len();
                 touches.extend(self.targets(effect).map(|target| of(true, Some(target))));
-                if touches.len() == before {
+                if touches.len() == before || self.is_untold[effect as usize] {
                     touches.push(of(true, None));
                 }
             }

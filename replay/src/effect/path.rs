@@ -183,6 +183,12 @@ impl Ground {
         }
     }
 
+    /// Whether an action made a link below a directory.
+    pub(crate) fn has_link_below(&self, place: &Place) -> bool {
+        let compared = self.folded(&place.components);
+        self.is_made_open || self.made.iter().any(|link| link.starts_with(&compared))
+    }
+
     /// Bytes that the links which actions made hold, roughly.
     pub(crate) fn bytes_of_made_links(&self) -> usize {
         let names = self.made.iter().flatten();
@@ -219,6 +225,8 @@ impl Ground {
         };
         let mut passed = 0;
         for component in text.split('/') {
+            // Whatever follows, be it `..`, passes what was walked so far.
+            self.check(&components, true)?;
             step(&mut components, component);
             self.follow(&mut components, &mut passed)?;
         }
@@ -266,8 +274,14 @@ impl Ground {
     fn check(&self, components: &[String], is_directory: bool) -> Result<(), Unresolved> {
         let of_kernel = match components {
             [first, _, link, ..] if first == "proc" => PROC_LINKS.contains(&link.as_str()),
-            [first, link, ..] if first == "dev" => link == "fd",
-            [first, link, ..] if first == "proc" => link == "self" && components.len() > 2,
+            [first, link, rest @ ..] if first == "dev" => {
+                let is_stream = matches!(&**link, "stdin" | "stdout" | "stderr");
+                link == "fd" || is_stream && (is_directory || !rest.is_empty())
+            }
+            [first, link, rest @ ..] if first == "proc" => {
+                let is_link = matches!(&**link, "self" | "thread-self" | "net");
+                is_link && (is_directory || !rest.is_empty())
+            }
             _ => false,
         };
         if of_kernel {

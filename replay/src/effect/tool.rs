@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::path::{Ground, Place};
 use super::shell::{self, ShellState};
-use super::{Effects, Target, patch};
+use super::{Effects, Known, Target, patch};
 
 /// Most values of one argument that is a list.
 const VALUES_MAX: usize = 256;
@@ -253,11 +253,9 @@ fn touch_place(effects: &mut Effects, effect: Effect, place: Option<Place>, tree
 /// The effects that a scope declares for a tool, on what the arguments name.
 fn as_declared(declared: &[Effect], arguments: Option<&Value>, ground: &Ground) -> Effects {
     let mut effects = Effects::default();
+    let empty = Map::new();
+    let arguments = arguments.and_then(Value::as_object).unwrap_or(&empty);
     for effect in declared {
-        effects.have(*effect);
-        let Some(Value::Object(arguments)) = arguments else {
-            continue;
-        };
         let named = |names: &'static [&'static str]| {
             let values = names.iter().filter_map(|name| arguments.get(*name));
             values.filter_map(texts).flatten()
@@ -274,6 +272,9 @@ fn as_declared(declared: &[Effect], arguments: Option<&Value>, ground: &Ground) 
                 }
             }
             _ => {}
+        }
+        if effects.of(*effect) != Known::True {
+            effects.have(*effect);
         }
     }
     effects

@@ -2,7 +2,7 @@
 
 use super::scan::Unit;
 use crate::effect::path::Ground;
-use crate::effect::{Place, Target};
+use crate::effect::{Place, Target, Unresolved};
 
 /// Most words that the braces of one word may stand for.
 const BRACED_WORDS_MAX: usize = 64;
@@ -115,6 +115,9 @@ impl Arg {
         }
         let fixed = &self.text[..fixed_end];
         let place = resolve(if fixed.is_empty() { "." } else { fixed })?;
+        if (globs.len() > 1 || tree) && ground.has_link_below(&place) {
+            return Err(unknown(Unresolved::MadeLink.as_str()));
+        }
         Ok(Target::File { place, globs, tree })
     }
 }

@@ -11,12 +11,7 @@ impl Walk<'_> {
     pub(super) fn find(&mut self, args: &[Arg], dirs: &Dirs) {
         let is_root =
             |arg: &Arg| arg.open_at == Some(0) || !arg.text.starts_with(['-', '(', ')', '!', ',']);
-        let flags = ["-H", "-L", "-P"];
-        let before = args
-            .iter()
-            .take_while(|arg| flags.contains(&&*arg.text))
-            .count();
-        let (_, args) = args.split_at(before);
+        let args = self.behind_options(args);
         let count = args.iter().take_while(|arg| is_root(arg)).count();
         let (roots, tests) = args.split_at(count);
         let here = [Arg::plain(".")];
@@ -43,10 +38,15 @@ impl Walk<'_> {
                 }
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let rest = &tests[at..];
-                    let end = rest
-                        .iter()
-                        .position(|arg| arg.text == ";" || arg.text == "+")
-                        .unwrap_or(rest.len());
+                    // A plus ends a command only directly behind `{}`, and never one that is asked for.
+                    let takes_plus = test.text.starts_with("-exec");
+                    let is_end = |at: usize| match &*rest[at].text {
+                        ";" => true,
+                        "+" => takes_plus && at > 0 && rest[at - 1].text == "{}",
+                        _ => false,
+                    };
+                    let end = (0..rest.len()).find(|at| is_end(*at));
+                    let end = end.unwrap_or(rest.len());
                     let command: Vec<Arg> = rest[..end]
                         .iter()
                         .map(|arg| found_file(arg, &targets))
@@ -65,6 +65,33 @@ impl Walk<'_> {
                 _ => {}
             }
         }
+    }
+}
+
+impl Walk<'_> {
+    /// What stands behind the options that come before the directories. Other finds have other options there.
+    fn behind_options<'a>(&mut self, args: &'a [Arg]) -> &'a [Arg] {
+        let mut at = 0;
+        while let Some(arg) = args.get(at) {
+            let is_short = |letters: &str| {
+                !letters.is_empty() && letters.chars().all(|of| "EHLPXdfsx".contains(of))
+            };
+            match &*arg.text {
+                "-H" | "-L" | "-P" => at += 1,
+                "-D" => at += 2,
+                "--" => {
+                    at += 1;
+                    break;
+                }
+                text if text.starts_with("-O") => at += 1,
+                text if text.strip_prefix('-').is_some_and(is_short) => {
+                    self.lose(&format!("what the option {text} of find does is not known"));
+                    at += 1;
+                }
+                _ => break,
+            }
+        }
+        args.get(at..).unwrap_or_default()
     }
 }
 

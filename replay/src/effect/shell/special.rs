@@ -48,6 +48,19 @@ impl Walk<'_> {
                 self.note_links(args, dirs);
                 Some(Ends::at(dirs))
             }
+            "cp" => {
+                let is_linking = |arg: &Arg| match arg.text.strip_prefix('-') {
+                    Some(long) if long.starts_with('-') => long.starts_with("-s"),
+                    Some(short) => short.contains('s'),
+                    None => false,
+                };
+                let row = COMMANDS.row(name)?;
+                let ends = self.known(name, row, args, input, dirs);
+                if args.iter().any(is_linking) {
+                    self.note_links(args, dirs);
+                }
+                Some(ends)
+            }
             "su" | "runuser" => {
                 let says = |arg: &Arg| arg.text.starts_with("-c") || arg.text.starts_with("--c");
                 if !args.iter().any(says) {
@@ -125,10 +138,12 @@ impl Walk<'_> {
 
     /// A link makes a path mean another file from then on.
     fn note_links(&mut self, args: &[Arg], dirs: &Dirs) {
-        let operands: Vec<&Arg> = args
+        let mut operands: Vec<Arg> = args
             .iter()
             .filter(|arg| !arg.text.starts_with('-'))
+            .cloned()
             .collect();
+        operands.extend(target_directory(args));
         let Some((link, sources)) = operands.split_last() else {
             return;
         };
@@ -330,4 +345,22 @@ fn placeholders_opened(args: &[Arg]) -> (Vec<Arg>, bool) {
             _ => arg.clone(),
         });
     (opened.collect(), has_placeholder)
+}
+
+/// The directory that `-t` names. Any word behind a `-t` may be it.
+fn target_directory(args: &[Arg]) -> Option<Arg> {
+    for (at, arg) in args.iter().enumerate() {
+        let inline = match arg.text.strip_prefix("--t") {
+            Some(long) => Some(long.find('=').map(|equals| arg.tail(3 + equals + 1))),
+            None if arg.text.starts_with('-') && !arg.text.starts_with("--") => {
+                let t = arg.text.find('t');
+                t.map(|t| (t + 1 < arg.text.len()).then(|| arg.tail(t + 1)))
+            }
+            None => None,
+        };
+        if let Some(inline) = inline {
+            return inline.or_else(|| args.get(at + 1).cloned());
+        }
+    }
+    None
 }

@@ -19,7 +19,7 @@ fn effects_of(code: &str) -> Effects {
 }
 
 /// Effects in one line: those that the code has with their targets, `/…` behind what is meant with all below, `@` before what is
-/// no file here, `~` before what is not known; then `?` behind each that is not known, or alone where that is every other one.
+/// no file here, `~` before what is not known; `+` behind each that it may have on more; then `?` behind each that is not known, or alone where that is every other one.
 fn told(effects: &Effects) -> String {
     let target = |target: &Target| match target {
         Target::File { tree: true, .. } => format!("{}/…", target.words().trim_end_matches('/')),
@@ -29,6 +29,7 @@ fn told(effects: &Effects) -> String {
     };
     let mut words = Vec::new();
     let mut open = Vec::new();
+    let mut more = Vec::new();
     let mut are_others_open = true;
     for effect in Effect::ALL {
         match effects.of(effect) {
@@ -40,12 +41,15 @@ fn told(effects: &Effects) -> String {
                     true => effect.as_str().to_owned(),
                     false => format!("{}({})", effect.as_str(), targets.join(", ")),
                 });
+                if effects.may_touch_more(effect) {
+                    more.push(format!("{}+", effect.as_str()));
+                }
             }
         }
     }
     match are_others_open && !open.is_empty() {
         true => words.push("?".to_owned()),
-        false => words.extend(open),
+        false => words.extend(more.into_iter().chain(open)),
     }
     match words.is_empty() {
         true => "-".to_owned(),

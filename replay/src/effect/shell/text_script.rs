@@ -30,11 +30,7 @@ fn sed_command(text: &str) -> Option<&str> {
             let end = behind.find([';', '\n', '}']).unwrap_or(behind.len());
             Some(&behind[end..])
         }
-        // The text up to the end of the line, and on where that is escaped.
-        'a' | 'i' | 'c' => Some(match behind.contains('\\') {
-            true => "",
-            false => &behind[behind.find('\n').unwrap_or(behind.len())..],
-        }),
+        'a' | 'i' | 'c' => behind_text(behind),
         's' | 'y' => {
             let delimiter = behind.chars().next()?;
             if matches!(delimiter, '\n' | '\\') {
@@ -53,6 +49,35 @@ fn sed_command(text: &str) -> Option<&str> {
         }
         _ => None,
     }
+}
+
+/// What stands behind the text that is put in: it ends with its line, or goes on where the end of the line is escaped. Where the
+/// text may begin in more ways than one, it cannot be told.
+fn behind_text(text: &str) -> Option<&str> {
+    const BLANKS: [char; 2] = [' ', '\t'];
+    let text = text.trim_start_matches(BLANKS);
+    let text = match text.strip_prefix('\\') {
+        None => text,
+        Some(lines) if lines.starts_with('\n') => {
+            let lines = &lines[1..];
+            if lines.trim_start_matches(BLANKS).starts_with('\\') {
+                return None;
+            }
+            lines
+        }
+        Some(line) => {
+            let end = line.find('\n').unwrap_or(line.len());
+            let is_plain = !line[..end].contains('\\') && !line[..end].trim().is_empty();
+            return is_plain.then(|| &line[end..]);
+        }
+    };
+    let mut is_escaped = false;
+    let end = text.find(|of: char| {
+        let is_end = of == '\n' && !is_escaped;
+        is_escaped = of == '\\' && !is_escaped;
+        is_end
+    });
+    Some(&text[end.unwrap_or(text.len())..])
 }
 
 fn address(text: &str) -> Option<&str> {

@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
             }
             return;
         }
-        if arg.is_known() && (DEVICES.contains(&&*arg.text) || arg.text.starts_with("/dev/fd/")) {
+        if arg.is_known() && is_stream(&arg.text) {
             return;
         }
         for dir in dirs.iter() {
@@ -369,4 +369,10 @@ impl<'a> Walk<'a> {
             Node::Unclear(_) => true,
         }
     }
+}
+
+/// Whether a path names something that keeps nothing and gives nothing away, or what is open already.
+fn is_stream(path: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|of| of.is_ascii_digit());
+    DEVICES.contains(&path) || path.strip_prefix("/dev/fd/").is_some_and(is_number)
 }
