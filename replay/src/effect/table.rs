@@ -96,6 +96,12 @@ pub(super) enum Role {
     Mount,
     /// What is sent: `@FILE` reads a file.
     Data,
+    /// What is sent with its signs escaped: `NAME@FILE` reads a file.
+    Encoded,
+    /// How something is printed; it may name files.
+    Format,
+    /// How the time is printed, behind a `+`; anything else sets the clock.
+    Clock,
     /// A setting of git.
     Setting,
     /// A script of sed.
@@ -111,6 +117,8 @@ pub(super) struct FileRole {
     pub(super) effects: EffectSet,
     /// It may be a file of another machine: `HOST:PATH`.
     pub(super) may_be_remote: bool,
+    /// A directory is meant with all below it.
+    pub(super) is_tree: bool,
 }
 
 /// A few effects.
@@ -120,6 +128,10 @@ pub(super) struct EffectSet(u8);
 impl EffectSet {
     pub(super) fn insert(&mut self, effect: Effect) {
         self.0 |= 1 << effect as u8;
+    }
+
+    pub(super) fn of(effect: Effect) -> Self {
+        Self(1 << effect as u8)
     }
 
     pub(super) fn holds(self, effect: Effect) -> bool {

@@ -152,17 +152,19 @@ impl Expansion<'_> {
                 Unit::Char {
                     of: '~',
                     is_quoted: false,
-                } if at == 0 => match (is_end(units.get(1)), self.ground.home()) {
-                    (true, Some(home)) => Some(home),
-                    // Another user's home, or one that is not declared.
-                    _ => {
-                        known.push(Unit::Variable {
-                            name: "~".to_owned(),
-                            is_quoted: true,
-                        });
-                        continue;
+                } if at == 0 || is_assigned(&units[..at]) => {
+                    match (is_end(units.get(at + 1)), self.ground.home()) {
+                        (true, Some(home)) => Some(home),
+                        // Another user's home, or one that is not declared.
+                        _ => {
+                            known.push(Unit::Variable {
+                                name: "~".to_owned(),
+                                is_quoted: true,
+                            });
+                            continue;
+                        }
                     }
-                },
+                }
                 Unit::Variable { name, .. } if name == "HOME" => self.ground.home(),
                 Unit::Variable { name, .. } if name == "PWD" => self.directory,
                 _ => None,
@@ -180,6 +182,31 @@ impl Expansion<'_> {
         }
         known
     }
+}
+
+/// Whether a word begins as an assignment does. There bash puts in the home directory behind the sign too.
+fn is_assigned(before: &[Unit]) -> bool {
+    let plain = |unit: &Unit| match unit {
+        Unit::Char {
+            of,
+            is_quoted: false,
+        } => Some(*of),
+        _ => None,
+    };
+    let text: Option<String> = before.iter().map(plain).collect();
+    let Some(text) = text else {
+        return false;
+    };
+    is_assignment(&text) && (text.ends_with(':') || text.find('=') == Some(text.len() - 1))
+}
+
+/// Whether a word is `NAME=VALUE`.
+pub(super) fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        let mut chars = name.chars();
+        let is_first = |of: char| of.is_ascii_alphabetic() || of == '_';
+        chars.next().is_some_and(is_first) && chars.all(|of| is_first(of) || of.is_ascii_digit())
+    })
 }
 
 /// Makes the words that the braces of a word stand for. False where there are too many.

@@ -2,7 +2,7 @@
 
 use remembrancer_schema::payload::Effect;
 
-use super::argument::Arg;
+use super::argument::{Arg, is_assignment};
 use super::position::{Dirs, Ends, Input};
 use super::walk::Walk;
 use crate::effect::Target;
@@ -133,6 +133,12 @@ impl Walk<'_> {
         if let Some(sub) = sub {
             let args = rest.unwrap_or_default();
             return self.subcommand(name, row, sub, &args[1..], input, &dirs);
+        }
+        for does in &found.does {
+            // An option that names an effect here says more than one that takes it away.
+            if let Does::Here(effect) = does {
+                found.without = found.without.without(EffectSet::of(*effect));
+            }
         }
         for does in row.does.iter().chain(&found.does) {
             self.does(*does, name, found.without, &dirs);
@@ -386,12 +392,4 @@ pub(super) fn is_rest(role: Role) -> bool {
         role,
         Role::Sub | Role::Command | Role::Code | Role::RemoteCode | Role::Program | Role::Opaque
     )
-}
-
-fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(name, _)| {
-        let mut chars = name.chars();
-        let is_first = |of: char| of.is_ascii_alphabetic() || of == '_';
-        chars.next().is_some_and(is_first) && chars.all(|of| is_first(of) || of.is_ascii_digit())
-    })
 }

@@ -118,6 +118,7 @@ impl Walk<'_> {
         if arg.text == "-" {
             return;
         }
+        let is_tree = is_tree || file.is_tree;
         let remote = file.may_be_remote.then(|| remote(&arg.text)).flatten();
         if remote.is_some() {
             self.effects
@@ -139,6 +140,7 @@ impl Walk<'_> {
         let file = FileRole {
             effects: effects.without(found.without),
             may_be_remote: false,
+            is_tree: false,
         };
         self.touched(file, to, found.is_tree, dirs);
         if std::ptr::eq(source, to) || !to.is_known() {
@@ -200,8 +202,37 @@ impl Walk<'_> {
                 if let Some(at) = arg.text.find(['@', '<']) {
                     let is_file = at == 0 || arg.text[..at].ends_with('=');
                     if is_file {
-                        self.file(Effect::Read, &arg.tail(at + 1), false, dirs);
+                        self.sent_file(&arg.tail(at + 1), dirs);
                     }
+                }
+            }
+            Role::Encoded => {
+                let sign = arg
+                    .text
+                    .find(['@', '='])
+                    .filter(|at| arg.text[*at..].starts_with('@'));
+                if arg.open_at.is_some() {
+                    self.effects
+                        .become_unknown(Effect::Read, "what is sent may be a file");
+                }
+                if let Some(at) = sign {
+                    self.file(Effect::Read, &arg.tail(at + 1), false, dirs);
+                }
+            }
+            Role::Format => {
+                if arg.text.contains("%output") || arg.open_at.is_some() {
+                    self.effects.become_unknown(
+                        Effect::Write,
+                        &format!("what {name} prints may go into a file"),
+                    );
+                }
+                if arg.text.starts_with('@') {
+                    self.file(Effect::Read, &arg.tail(1), false, dirs);
+                }
+            }
+            Role::Clock => {
+                if !arg.text.starts_with('+') {
+                    self.effects.have(Effect::Privilege);
                 }
             }
             Role::Setting => {
@@ -221,10 +252,34 @@ impl Walk<'_> {
         }
     }
 
+    /// A file that is sent. Behind it more may be said of it, and more files may be named.
+    fn sent_file(&mut self, file: &Arg, dirs: &Dirs) {
+        let Some(end) = file.text.find([';', ',']) else {
+            return self.file(Effect::Read, file, false, dirs);
+        };
+        self.file(Effect::Read, &Arg::plain(&file.text[..end]), false, dirs);
+        self.effects
+            .touch(Effect::Read, Target::unknown(&file.text));
+        self.effects.note("more files may be sent than one");
+    }
+
     fn url(&mut self, arg: &Arg, dirs: &Dirs) {
         let lower = arg.text.to_ascii_lowercase();
-        if let Some(path) = lower.strip_prefix("file://") {
-            let path = arg.tail(arg.text.len() - path.len());
+        if let Some(rest) = lower.strip_prefix("file:") {
+            let named = match rest.strip_prefix("//") {
+                None => Some(rest),
+                Some(rest) if rest.starts_with('/') => Some(rest),
+                Some(rest) => ["localhost", "127.0.0.1"]
+                    .iter()
+                    .find_map(|host| rest.strip_prefix(host)),
+            };
+            // Escapes and sets make other paths than those that stand there.
+            let is_plain =
+                |path: &&str| path.starts_with('/') && !path.contains(['%', '{', '[', '?', '#']);
+            let path = match named.filter(is_plain) {
+                Some(path) => arg.tail(arg.text.len() - path.len()),
+                None => Arg::open(&arg.text),
+            };
             self.file(Effect::Read, &path, false, dirs);
             return;
         }
@@ -252,7 +307,7 @@ fn remote(text: &str) -> Option<&str> {
 
 /// Whether a mode makes a program run with its owner's rights.
 fn sets_identity(mode: &Arg) -> bool {
-    let text = &mode.text;
+    let text = mode.text.trim_start_matches(['+', '=', '-']);
     let is_octal = text.len() >= 4 && text.chars().all(|of| of.is_digit(8));
     let digit = text.trim_start_matches('0').len();
     !mode.is_known()

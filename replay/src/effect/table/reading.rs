@@ -25,7 +25,10 @@ pub(super) fn row(does: &'static str, operands: &'static str, options: &'static 
 }
 
 fn one_does(word: &str) -> Does {
-    match word.split_once(':') {
+    let depends = word
+        .strip_prefix("maybe-")
+        .map(|effect| ("unknown", effect));
+    match depends.or_else(|| word.split_once(':')) {
         Some(("unknown", effect)) => Does::Unknown(effect_named(effect)),
         _ if word == "program" => Does::Program,
         _ if word == "input" => Does::Input,
@@ -70,14 +73,18 @@ fn role(word: &str) -> Role {
         "base" => Role::Base,
         "mount" => Role::Mount,
         "data" => Role::Data,
+        "encoded" => Role::Encoded,
+        "format" => Role::Format,
+        "clock" => Role::Clock,
         "setting" => Role::Setting,
         "sed" => Role::Sed,
         "awk" => Role::Awk,
         word => match word.strip_prefix('%') {
             Some(effect) => Role::Here(effect_named(effect)),
             None => Role::File(FileRole {
-                effects: effects(word.trim_start_matches('@')),
+                effects: effects(word.trim_start_matches('@').trim_end_matches('/')),
                 may_be_remote: word.starts_with('@'),
+                is_tree: word.ends_with('/'),
             }),
         },
     }
