@@ -211,7 +211,9 @@ impl Mandate {
             return Ok(());
         };
         let outcome = scope.policies.evaluate(&request, arguments, touch);
-
+        if let Some(touch) = touch.filter(|_| outcome.may_forbid) {
+            sum.open.insert(touch::open_policy(touch));
+        }
         if outcome.permitting.is_empty() && outcome.open.is_empty() && !scope.permits_everything {
             match touch.filter(|_| outcome.may_permit) {
                 Some(touch) => {

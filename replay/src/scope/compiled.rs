@@ -62,6 +62,8 @@ pub(super) struct CompiledPolicies {
     pub(super) asks_of_effects: bool,
     /// A policy text does.
     text_asks_of_effects: bool,
+    /// A policy text forbids by it.
+    text_forbids_by_effects: bool,
 }
 
 #[derive(Debug)]
@@ -94,6 +96,8 @@ pub(super) struct Outcome {
     pub(super) open: BTreeSet<String>,
     /// A permission would hold if what is not known were so.
     pub(super) may_permit: bool,
+    /// A policy text may forbid what is not known.
+    pub(super) may_forbid: bool,
 }
 
 impl CompiledPolicies {
@@ -127,7 +131,11 @@ impl CompiledPolicies {
         match compile_text(text) {
             Ok(policies) => {
                 let words = ["effect", "certain", "path", "within"];
-                self.text_asks_of_effects |= words.iter().any(|word| text.contains(word));
+                let asks = |text: &str| words.iter().any(|word| text.contains(word));
+                self.text_asks_of_effects |= asks(text);
+                self.text_forbids_by_effects |= policies
+                    .iter()
+                    .any(|policy| policy.effect() == Effect::Forbid && asks(&policy.to_string()));
                 self.asks_of_effects |= self.text_asks_of_effects;
                 for (at, policy) in policies.into_iter().enumerate() {
                     let name = policy
@@ -192,6 +200,13 @@ impl CompiledPolicies {
         let is_open = |touch: Touch<'_>| {
             !touch.is_certain || matches!(touch.target, Some(Target::Unknown(_)) | None)
         };
+        // Nor is what lies below a directory or is meant by a glob, one by one.
+        let is_many = |touch: Touch<'_>| match touch.target {
+            Some(Target::File { globs, tree, .. }) => *tree || !globs.is_empty(),
+            _ => false,
+        };
+        outcome.may_forbid = self.text_forbids_by_effects
+            && touch.is_some_and(|touch| is_open(touch) || is_many(touch));
         outcome.may_permit = self.text_asks_of_effects && touch.is_some_and(is_open);
         for id in response.diagnostics().reason() {
             let Some(policy) = self.named.get::<str>(id.as_ref()) else {

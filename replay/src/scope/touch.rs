@@ -60,9 +60,13 @@ impl PathLists {
                 .map(|pattern| touch.meets(pattern, ground))
                 .max()
                 .unwrap_or(Meeting::No);
+            // Each file that a glob stands for may lie inside, even if the directory of the glob does not.
+            let has_globs =
+                matches!(touch.target, Some(Target::File { globs, .. }) if !globs.is_empty());
+            let may_lie_inside = has_globs && meeting != Meeting::No;
             if is_inside {
                 standing.inside.push(list.id.clone());
-            } else if is_open || is_unresolved {
+            } else if is_open || is_unresolved || may_lie_inside {
                 standing.may_lie_inside.push(list.id.clone());
             }
             match meeting {
@@ -152,6 +156,15 @@ pub(super) fn open_prohibition(touch: Touch<'_>) -> String {
             target(touch)
         ),
     }
+}
+
+/// Why it cannot be told whether a policy text forbids something.
+pub(super) fn open_policy(touch: Touch<'_>) -> String {
+    format!(
+        "whether the policy text forbids what may have the effect {:?} is open: {}",
+        touch.effect.as_str(),
+        target(touch)
+    )
 }
 
 /// Why it cannot be told whether something is permitted.

@@ -231,6 +231,54 @@ fn a_policy_text_is_asked_of_each_thing_that_is_touched() {
 }
 
 #[test]
+fn a_policy_text_that_forbids_leaves_open_what_is_not_known() {
+    let scope = scope(
+        r#"{"places":{"root":"/w"},"policy":"permit (principal, action, resource);\nforbid (principal, action, resource) when { context has effect && context.effect == \"delete\" && context.within.contains(\"/etc\") };"}"#,
+    );
+    assert_eq!(bash(&scope, "rm a"), permitted(&["policy[0]"]));
+    assert_eq!(bash(&scope, "rm /etc/x"), prohibited(&["policy[1]"]));
+    for code in [
+        "rm -rf $X",
+        "./tool",
+        "rm a; ./tool",
+        "rm -rf /",
+        "rm /e*/x",
+    ] {
+        let verdict = bash(&scope, code);
+        assert!(
+            reason(&verdict).contains("the policy text"),
+            "{code}: {verdict:?}"
+        );
+    }
+}
+
+#[test]
+fn a_glob_may_lie_inside_what_a_glob_permits() {
+    let scope = scope(
+        r#"{"places":{"root":"/w"},"permitted":[{"effects":["delete"],"paths":["src/*.rs"]}]}"#,
+    );
+    assert_eq!(bash(&scope, "rm src/a.rs"), permitted(&["permitted[0]"]));
+    assert!(reason(&bash(&scope, "rm src/*.rs")).contains("src/*.rs"));
+    assert_eq!(bash(&scope, "rm lib/*.rs"), ScopeVerdict::OutOfScope);
+}
+
+#[test]
+fn a_known_target_hides_nothing_that_is_not_known() {
+    let prohibits = scope(
+        r#"{"places":{"root":"/w"},"prohibited":[{"effects":["delete"],"paths":["/etc"]},{"effects":["write"],"paths":["/etc"]}]}"#,
+    );
+    for code in ["rm a; python3 evil.py", "touch ok; useradd x"] {
+        let verdict = bash(&prohibits, code);
+        assert!(!reason(&verdict).is_empty(), "{code}: {verdict:?}");
+    }
+    let permits = scope(
+        r#"{"places":{"root":"/w"},"permitted":[{"effects":["read","write","delete"],"paths":["."]},{"effects":["execute"]}]}"#,
+    );
+    let verdict = bash(&permits, "cat a; touch a; rm a; ./evil.sh");
+    assert!(!reason(&verdict).is_empty(), "{verdict:?}");
+}
+
+#[test]
 fn a_scope_may_say_what_a_tool_does() {
     let scope = scope(
         r#"{"places":{"root":"/w"},"tools":[{"tool":"fetch_rows","effects":["read"]},{"tool":"note","effects":[]},{"tool":"raw"}],
