@@ -4,12 +4,14 @@ mod archive;
 mod argument;
 mod command;
 mod find;
+mod given;
 mod operand;
 mod position;
 mod scan;
 mod script;
 mod special;
 mod text_script;
+mod variable;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -33,6 +35,12 @@ pub struct ShellState {
     left_in: BTreeSet<Option<Place>>,
     /// Functions and aliases that were defined: what they do is no longer what their name says.
     names: BTreeSet<String>,
+    /// Variables were set that may change what commands do.
+    is_set_otherwise: bool,
+    /// The home directory may be another.
+    is_home_open: bool,
+    /// `$PWD` may be another directory than the one that commands are run in.
+    is_directory_open: bool,
     /// More was changed than is remembered.
     is_open: bool,
 }
@@ -47,6 +55,13 @@ impl ShellState {
                 .iter()
                 .map(|name| size_of::<String>() + name.len())
                 .sum::<usize>()
+    }
+
+    /// A variable that may change what commands do is set for more than one command.
+    fn note_variable(&mut self, name: &str) {
+        self.is_set_otherwise = true;
+        self.is_home_open |= name == "HOME";
+        self.is_directory_open |= name == "PWD";
     }
 
     fn note_name(&mut self, name: &str) {
@@ -99,6 +114,11 @@ fn walked(
         }
     }
     let mut effects = Effects::default();
+    if state.is_set_otherwise {
+        effects.all_become_unknown(
+            "an action before it set a variable that may change what commands do",
+        );
+    }
     let mut walk = Walk::new(ground, state, &mut effects);
     let ends_in = run(&mut walk, &dirs);
     if walk.is_lost() {

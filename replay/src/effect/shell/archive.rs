@@ -27,6 +27,8 @@ pub(super) struct Parts {
     pub(super) directories: Vec<Arg>,
     pub(super) operands: Vec<Arg>,
     pub(super) removes: bool,
+    /// Files stand before a directory is named, or more than one is.
+    pub(super) moves_between: bool,
 }
 
 impl Parts {
@@ -114,7 +116,10 @@ impl Parts {
     fn value(&mut self, letter: char, value: Option<Arg>) {
         match (letter, value) {
             ('f', Some(file)) if file.text != "-" => self.archives.push(file),
-            ('C', Some(directory)) => self.directories.push(directory),
+            ('C', Some(directory)) => {
+                self.moves_between |= !self.operands.is_empty() || !self.directories.is_empty();
+                self.directories.push(directory);
+            }
             (letter, _) => debug_assert!(TEXTS.contains(letter) || "fCTX".contains(letter)),
         }
     }

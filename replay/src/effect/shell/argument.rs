@@ -125,7 +125,8 @@ impl Arg {
 /// What words are expanded with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expansion<'a> {
-    pub(super) ground: &'a Ground,
+    /// The home directory, where it is known.
+    pub(super) home: Option<&'a Place>,
     /// The directory that the command is run in, where it is known.
     pub(super) directory: Option<&'a Place>,
 }
@@ -153,7 +154,7 @@ impl Expansion<'_> {
                     of: '~',
                     is_quoted: false,
                 } if at == 0 || is_assigned(&units[..at]) => {
-                    match (is_end(units.get(at + 1)), self.ground.home()) {
+                    match (is_end(units.get(at + 1)), self.home) {
                         (true, Some(home)) => Some(home),
                         // Another user's home, or one that is not declared.
                         _ => {
@@ -165,7 +166,7 @@ impl Expansion<'_> {
                         }
                     }
                 }
-                Unit::Variable { name, .. } if name == "HOME" => self.ground.home(),
+                Unit::Variable { name, .. } if name == "HOME" => self.home,
                 Unit::Variable { name, .. } if name == "PWD" => self.directory,
                 _ => None,
             };

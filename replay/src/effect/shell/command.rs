@@ -113,7 +113,7 @@ impl Walk<'_> {
             } else if is_option {
                 at += 1 + self.option(name, row, &args[at..], &mut found, &mut dirs);
             } else if takes_assignments && operands.is_empty() && is_assignment(&arg.text) {
-                self.set_variable(arg.text.split('=').next().unwrap_or_default());
+                self.set_for_command(arg.text.split('=').next().unwrap_or_default());
                 at += 1;
             } else if rest_role.is_some() && operands.len() == fixed {
                 rest = Some(&args[at..]);

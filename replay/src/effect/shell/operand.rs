@@ -300,7 +300,7 @@ impl Walk<'_> {
 }
 
 /// The machine of `HOST:PATH`. A slash before the colon makes it a path of this machine.
-fn remote(text: &str) -> Option<&str> {
+pub(super) fn remote(text: &str) -> Option<&str> {
     let (host, _) = text.split_once(':')?;
     (!host.is_empty() && !host.contains('/')).then_some(host)
 }

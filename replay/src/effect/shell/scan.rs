@@ -264,6 +264,10 @@ impl Scanner<'_> {
         let start = self.at;
         self.scan(Within::Braces, false)?;
         let inside = &self.text[start..self.at - 1];
+        // The value is taken for a prompt, in which commands may stand.
+        if inside.ends_with("@P") {
+            return Err(Unreadable);
+        }
         let is_name = !inside.is_empty()
             && inside
                 .chars()

@@ -4,7 +4,10 @@ use remembrancer_schema::payload::Effect;
 
 use super::ShellState;
 use super::argument::Arg;
+use super::given;
+use super::operand::remote;
 use super::position::{Dirs, Ends, Input};
+use super::variable::names_variables;
 use super::walk::Walk;
 use crate::effect::path::Ground;
 use crate::effect::table::COMMANDS;
@@ -61,20 +64,9 @@ impl Walk<'_> {
                 }
                 Some(ends)
             }
-            "su" | "runuser" => {
-                let says = |arg: &Arg| arg.text.starts_with("-c") || arg.text.starts_with("--c");
-                if !args.iter().any(says) {
-                    self.effects.have(Effect::Execute);
-                    self.lose("what is typed into the shell of the other user is not known");
-                }
-                None
-            }
-            // Words of these name variables that are set.
-            "printf" | "read" | "mapfile" | "readarray" | "getopts" | "let" | "unset" => {
-                for arg in args {
-                    let name = arg.text.split(['=', '[']).next().unwrap_or_default();
-                    self.set_variable(name);
-                }
+            "su" | "runuser" => self.other_user(name, args, input, dirs),
+            _ if names_variables(name) => {
+                self.named_variables(name, args);
                 None
             }
             "apply_patch" | "applypatch" => {
@@ -95,7 +87,7 @@ impl Walk<'_> {
             }
             "xargs" => {
                 let mut row = COMMANDS.row(name)?.clone();
-                let (args, has_placeholder) = placeholders_opened(args);
+                let (args, has_placeholder) = given::placeholders_opened(args);
                 if has_placeholder {
                     row.does.clear();
                 }
@@ -120,7 +112,7 @@ impl Walk<'_> {
         let moved = match (name, to) {
             ("cd", None) => {
                 let mut home = Dirs::default();
-                home.insert(self.ground.home().cloned());
+                home.insert(self.home().cloned());
                 home
             }
             ("cd" | "pushd", Some(to))
@@ -240,15 +232,27 @@ impl Walk<'_> {
             self.lose(&reason);
         }
         let mut within = dirs.clone();
+        let mut passed = dirs.clone();
         for directory in &parts.directories {
             within = self.moved(directory, &within);
+            passed.add(&within);
+        }
+        // Which of the directories a file is looked for in is not told apart.
+        if parts.moves_between {
+            within = passed;
         }
         let archive = match parts.does {
             super::archive::Does::Pack => Effect::Write,
             _ => Effect::Read,
         };
         for file in &parts.archives {
-            self.file(archive, file, false, dirs);
+            if remote(&file.text).is_some() {
+                let there = Target::elsewhere(&file.text);
+                self.effects.touch(Effect::Network, there.clone());
+                self.effects.touch(archive, there);
+            } else {
+                self.file(archive, file, false, dirs);
+            }
         }
         match parts.does {
             super::archive::Does::List => {}
@@ -316,35 +320,6 @@ impl Walk<'_> {
         }
         Ends::at(dirs)
     }
-}
-
-/// Words that xargs puts something into are open. Says too whether that is all that it does with its input.
-fn placeholders_opened(args: &[Arg]) -> (Vec<Arg>, bool) {
-    let mut placeholder: Option<String> = None;
-    for (at, arg) in args.iter().enumerate() {
-        if let Some(rest) = arg.text.strip_prefix("-I") {
-            let given = match rest.is_empty() {
-                true => args.get(at + 1).map(|next| next.text.clone()),
-                false => Some(rest.to_owned()),
-            };
-            placeholder = given.filter(|text| !text.is_empty());
-        }
-    }
-    let has_placeholder = placeholder.is_some();
-    let placeholder = placeholder.unwrap_or_else(|| "{}".to_owned());
-    let is_option =
-        |at: usize| args[at].text.starts_with("-I") || at > 0 && args[at - 1].text == "-I";
-    let opened = args
-        .iter()
-        .enumerate()
-        .map(|(at, arg)| match arg.text.find(&placeholder) {
-            Some(open) if !is_option(at) => Arg {
-                open_at: Some(arg.open_at.map_or(open, |known| known.min(open))),
-                ..arg.clone()
-            },
-            _ => arg.clone(),
-        });
-    (opened.collect(), has_placeholder)
 }
 
 /// The directory that `-t` names. Any word behind a `-t` may be it.

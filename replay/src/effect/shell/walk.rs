@@ -12,7 +12,7 @@ use super::scan::Unit;
 use super::script::{self, Link, Node, Redirect, Simple};
 use crate::effect::path::Ground;
 use crate::effect::table::COMMANDS;
-use crate::effect::{Effects, Target};
+use crate::effect::{Effects, Place, Target};
 
 /// Most commands that are looked at.
 const COMMANDS_MAX: usize = 1024;
@@ -35,6 +35,9 @@ const DEVICES: [&str; 9] = [
 const MOVING: [&str; 9] = [
     ".", "builtin", "cd", "command", "eval", "popd", "pushd", "source", "trap",
 ];
+
+/// Commands that set variables of the shell.
+const DECLARING: [&str; 5] = ["declare", "export", "local", "readonly", "typeset"];
 
 /// The walk.
 pub(super) struct Walk<'a> {
@@ -232,28 +235,47 @@ impl<'a> Walk<'a> {
     }
 
     fn simple(&mut self, simple: &Simple, input: Input<'_>, dirs: &Dirs) -> Ends {
-        simple
-            .variables
-            .iter()
-            .for_each(|name| self.set_variable(name));
+        // What stands before a command counts for that command alone, and only behind its words are put together.
         let args: Vec<Arg> = simple
             .words
             .iter()
             .flat_map(|units| self.args(units, dirs))
             .collect();
+        let is_kept = args
+            .first()
+            .is_none_or(|name| DECLARING.contains(&&*name.text));
+        for name in &simple.variables {
+            match is_kept {
+                true => self.set_variable(name),
+                false => self.set_for_command(name),
+            }
+        }
         self.run(&args, input, dirs)
     }
 
     fn args(&self, units: &[Unit], dirs: &Dirs) -> Vec<Arg> {
         Expansion {
-            ground: self.ground,
-            directory: dirs.only(),
+            home: self.home(),
+            directory: dirs.only().filter(|_| !self.state.is_directory_open),
         }
         .args(units)
     }
 
-    /// A variable is set.
+    /// The home directory, while nothing may have changed it.
+    pub(super) fn home(&self) -> Option<&Place> {
+        self.ground.home().filter(|_| !self.state.is_home_open)
+    }
+
+    /// A variable is set from here on.
     pub(super) fn set_variable(&mut self, name: &str) {
+        if COMMANDS.is_telling(name) {
+            self.state.note_variable(name);
+        }
+        self.set_for_command(name);
+    }
+
+    /// A variable is set for one command.
+    pub(super) fn set_for_command(&mut self, name: &str) {
         if COMMANDS.is_telling(name) {
             self.lose(&format!(
                 "the variable {name} is set, which may change what commands do"

@@ -9,6 +9,7 @@ use shuck_ast::{
 };
 
 use super::super::scan::{self, Ends, Scanned};
+use super::super::variable::indexes_may_run;
 use super::{Link, Node, Redirect, Simple, is_descriptor, known_text, plain};
 
 const UNREADABLE: Node = Node::Unclear("a word of the command cannot be read");
@@ -185,16 +186,13 @@ impl Reader<'_> {
                     .flatten()
                     .map(|word| (&word.parts[..], word.span));
                 let variables = of.targets.iter().filter_map(|target| target.name.as_ref());
-                let set = Node::Simple(Simple {
-                    variables: variables.map(ToString::to_string).collect(),
-                    words: Vec::new(),
-                });
-                let looped = Node::Loop(Box::new(body(&of.body)));
-                self.with_words(words, Node::Sequence(vec![set, looped]))
+                let variables = variables.map(ToString::to_string).collect();
+                self.with_words(words, loop_over(variables, body(&of.body)))
             }
             CompoundCommand::Select(of) => {
                 let words = of.words.iter().map(|word| (&word.parts[..], word.span));
-                self.with_words(words, Node::Loop(Box::new(body(&of.body))))
+                let variables = vec![of.variable.to_string()];
+                self.with_words(words, loop_over(variables, body(&of.body)))
             }
             CompoundCommand::ArithmeticFor(of) => {
                 let spans = [of.init_span, of.condition_span, of.step_span];
@@ -227,7 +225,11 @@ impl Reader<'_> {
             },
             CompoundCommand::Conditional(of) => {
                 let words = std::iter::once((&[][..], of.span));
-                self.with_words(words, Node::Sequence(Vec::new()))
+                let node = match self.slice(of.span).is_some_and(indexes_may_run) {
+                    true => Node::Unclear("the index of a list in a condition may run code"),
+                    false => Node::Sequence(Vec::new()),
+                };
+                self.with_words(words, node)
             }
             CompoundCommand::Coproc(of) => Node::Apart(Box::new(self.statement(&of.body))),
             CompoundCommand::Repeat(_)
@@ -347,6 +349,12 @@ impl Reader<'_> {
     fn slice(&self, span: Span) -> Option<&str> {
         self.text.get(span.start.offset()..span.end.offset())
     }
+}
+
+fn loop_over(variables: Vec<String>, body: Node) -> Node {
+    let words = Vec::new();
+    let set = Node::Simple(Simple { variables, words });
+    Node::Sequence(vec![set, Node::Loop(Box::new(body))])
 }
 
 fn ends_of(parts: &[WordPartNode], ends: &mut Ends) {
