@@ -13,7 +13,8 @@ pub(super) fn effects(patch: &str, from: Option<&Place>, ground: &Ground, effect
     }
     let mut count = 0;
     for line in patch.lines() {
-        let Some(header) = line.trim_end().strip_prefix("*** ") else {
+        // Blanks before a header count for nothing.
+        let Some(header) = line.trim().strip_prefix("*** ") else {
             continue;
         };
         let on_file: &[Effect] = match header.split_once(": ").map(|(what, _)| what) {
@@ -22,6 +23,8 @@ pub(super) fn effects(patch: &str, from: Option<&Place>, ground: &Ground, effect
             Some("Delete File") => &[Effect::Delete],
             Some("Move to") => &[Effect::Write],
             _ if matches!(header, "Begin Patch" | "End Patch" | "End of File") => continue,
+            // A line of a file that looks like a header.
+            _ if !line.starts_with("*** ") => continue,
             _ => {
                 effects.all_become_unknown("a line of the patch is not known");
                 continue;

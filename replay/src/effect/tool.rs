@@ -1,7 +1,6 @@
 //! What a tool call does, by the name of the tool and its arguments.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+mod table;
 
 use remembrancer_schema::payload::Effect;
 use serde_json::{Map, Value};
@@ -9,6 +8,7 @@ use serde_json::{Map, Value};
 use super::path::{Ground, Place};
 use super::shell::{self, ShellState};
 use super::{Effects, Known, Target, patch};
+use table::{Role, TOOLS, Tool};
 
 /// Most values of one argument that is a list.
 const VALUES_MAX: usize = 256;
@@ -32,8 +32,6 @@ const PATH_NAMES: [&str; 15] = [
 ];
 /// Names that arguments with the directory of a shell command have.
 const BASE_NAMES: [&str; 3] = ["cwd", "workdir", "working_directory"];
-
-static TOOLS: LazyLock<Tools> = LazyLock::new(|| Tools::parse(include_str!("tools.txt")));
 
 /// A tool call.
 #[derive(Debug, Clone, Copy, Default)]
@@ -88,7 +86,21 @@ pub fn effects_of(call: Call<'_>, ground: &mut Ground, state: &mut ShellState) -
             .and_then(|name| arguments.remove(*name))
             .filter(|value| !value.is_null());
         match (&argument.role, value) {
-            (Role::Base, _) => {}
+            (Role::Base, _) | (Role::Rights | Role::Interpreter | Role::Pattern, None) => {}
+            (Role::Rights, Some(value)) => {
+                let is_usual = value.as_str() == Some("use_default") || is_no(&value);
+                if !is_usual && value != Value::Bool(false) {
+                    effects.have(Effect::Privilege);
+                }
+            }
+            (Role::Interpreter, Some(value)) => {
+                if !value.as_str().is_some_and(is_shell) {
+                    effects.have(Effect::Execute);
+                    effects.all_become_unknown(
+                        "what the program named as the shell does is not known",
+                    );
+                }
+            }
             (
                 Role::File {
                     effects: on_file,
@@ -157,7 +169,12 @@ fn role_of(
         return;
     };
     match role {
-        Role::Base | Role::Text => {}
+        Role::Base | Role::Text | Role::Rights | Role::Interpreter => {}
+        Role::Pattern => {
+            for word in words {
+                pattern(effects, word, ground);
+            }
+        }
         Role::File {
             effects: on_file,
             tree,
@@ -202,6 +219,25 @@ fn role_of(
                     .for_each(|word| touch(effects, *effect, word, false, ground));
             }
         }
+    }
+}
+
+/// Whether a program is one of the shells whose code is read.
+fn is_shell(program: &str) -> bool {
+    let name = ["/bin/", "/usr/bin/", "/usr/local/bin/"]
+        .iter()
+        .find_map(|directory| program.strip_prefix(directory))
+        .unwrap_or(program);
+    ["sh", "bash", "dash", "ash", "ksh", "zsh"].contains(&name)
+}
+
+/// A pattern of files that are listed below a directory may lead out of it.
+fn pattern(effects: &mut Effects, text: &str, ground: &Ground) {
+    if text.contains("..") || text.contains('{') && text.contains('/') {
+        effects.note("a pattern may lead out of the directory that it is looked for in");
+        effects.touch(Effect::Read, Target::unknown(text));
+    } else if text.starts_with(['/', '~']) {
+        touch(effects, Effect::Read, text, true, ground);
     }
 }
 
@@ -278,96 +314,6 @@ fn as_declared(declared: &[Effect], arguments: Option<&Value>, ground: &Ground) 
         }
     }
     effects
-}
-
-#[derive(Debug, Default)]
-struct Tools {
-    rows: HashMap<&'static str, Tool>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Tool {
-    does: Vec<Effect>,
-    arguments: Vec<Argument>,
-}
-
-#[derive(Debug, Clone)]
-struct Argument {
-    names: Vec<&'static str>,
-    role: Role,
-    is_here_without: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Role {
-    File { effects: Vec<Effect>, tree: bool },
-    Shell,
-    Words,
-    Base,
-    Patch,
-    Url,
-    Editor,
-    Text,
-}
-
-impl Tools {
-    /// Reads the table. A line that cannot be read is a fault of this program; a test reads them all.
-    fn parse(text: &'static str) -> Self {
-        let mut tools = Self::default();
-        let lines = text.lines().map(str::trim);
-        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let columns: Vec<&'static str> = line.split('|').map(str::trim).collect();
-            let [names, does, arguments] = columns[..] else {
-                unreachable!("a line of the table has three columns: {line}");
-            };
-            let tool = Tool {
-                does: does.split_whitespace().map(effect_named).collect(),
-                arguments: arguments.split_whitespace().map(argument).collect(),
-            };
-            for name in names.split(',').map(str::trim) {
-                let before = tools.rows.insert(name, tool.clone());
-                assert!(before.is_none(), "the table names {name} twice");
-            }
-        }
-        tools
-    }
-}
-
-fn argument(word: &'static str) -> Argument {
-    let Some((names, role)) = word.split_once(':') else {
-        unreachable!("an argument of the table has a role: {word}");
-    };
-    let (role, is_here_without) = match role.strip_suffix("=.") {
-        Some(role) => (role, true),
-        None => (role, false),
-    };
-    let role = match role {
-        "shell" => Role::Shell,
-        "words" => Role::Words,
-        "base" => Role::Base,
-        "patch" => Role::Patch,
-        "url" => Role::Url,
-        "editor" => Role::Editor,
-        "text" => Role::Text,
-        role => Role::File {
-            effects: role
-                .trim_end_matches('/')
-                .split('&')
-                .map(effect_named)
-                .collect(),
-            tree: role.ends_with('/'),
-        },
-    };
-    Argument {
-        names: names.split(',').collect(),
-        role,
-        is_here_without,
-    }
-}
-
-fn effect_named(word: &str) -> Effect {
-    let named = Effect::ALL.into_iter().find(|known| known.as_str() == word);
-    named.unwrap_or_else(|| unreachable!("no effect of the table: {word:?}"))
 }
 
 #[cfg(test)]

@@ -216,6 +216,22 @@ fn a_shell_may_be_left_in_another_directory_and_with_other_names() {
 }
 
 #[test]
+fn a_variable_that_was_set_counts_for_the_next_action_too() {
+    for (before, code, expected) in [
+        ("PATH=/x ls", "rm ~/x", "delete(/home/u/x)"),
+        ("export FOO=1", "rm ~/x", "delete(/home/u/x)"),
+        ("export PATH=/x", "rm ~/x", "delete(/home/u/x) ?"),
+        ("export HOME=/etc", "rm ~/x", "delete(~~/x) ?"),
+        ("unset HOME", "rm $HOME/x", "delete(~$HOME/x) ?"),
+    ] {
+        let (mut ground, mut state) = (ground(), ShellState::default());
+        let mut next = |code: &str| told(&effects(code, None, &mut ground, &mut state));
+        next(before);
+        assert_eq!(next(code), expected, "{before}; {code}");
+    }
+}
+
+#[test]
 fn a_call_may_say_where_it_is_run() {
     let (mut ground, mut state) = (ground(), ShellState::default());
     let there = ground.resolve("/srv", None).ok();

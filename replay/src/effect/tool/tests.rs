@@ -38,6 +38,52 @@ fn told(tool: &str, arguments: &str) -> String {
 const UNKNOWN: &str = "read? write? delete? network? execute? privilege?";
 
 #[test]
+fn arguments_beside_the_command_count_too() {
+    for (tool, arguments, expected) in [
+        ("Glob", r#"{"pattern":"**/*.rs"}"#, "read(/w)"),
+        ("Glob", r#"{"pattern":"/etc/*"}"#, "read(/etc /w)"),
+        ("Glob", r#"{"pattern":"../*"}"#, "read(/w ../*)"),
+        (
+            "Glob",
+            r#"{"pattern":"{/etc,/usr}/*"}"#,
+            "read(/w {/etc,/usr}/*)",
+        ),
+        (
+            "exec_command",
+            r#"{"cmd":"rm x","shell":"/bin/zsh"}"#,
+            "delete(/w/x)",
+        ),
+        (
+            "shell",
+            r#"{"command":["rm","x"],"with_escalated_permissions":true}"#,
+            "delete(/w/x) privilege()",
+        ),
+        (
+            "shell",
+            r#"{"command":["rm","x"],"with_escalated_permissions":false,"sandbox_permissions":"use_default"}"#,
+            "delete(/w/x)",
+        ),
+        (
+            "exec_command",
+            r#"{"cmd":"rm x","sandbox_permissions":"require_escalated"}"#,
+            "delete(/w/x) privilege()",
+        ),
+        (
+            "apply_patch",
+            r#"{"input":"*** Begin Patch\n  *** Delete File: /etc/x\n*** Update File: a\n *** no header\n*** End Patch"}"#,
+            "read(/w/a) write(/w/a) delete(/etc/x)",
+        ),
+    ] {
+        assert_eq!(told(tool, arguments), expected, "{tool} {arguments}");
+    }
+    let other = told("exec_command", r#"{"cmd":"ls","shell":"/tmp/evil"}"#);
+    assert!(
+        other.contains("execute()") && other.contains("delete?"),
+        "{other}"
+    );
+}
+
+#[test]
 fn tools_of_coding_agents_have_the_effects_of_the_table() {
     for (tool, arguments, expected) in [
         (
