@@ -190,6 +190,10 @@ impl Walk<'_> {
                     .effects
                     .become_unknown(effect, "what runs on the other machine is not known"),
                 Known::True => {
+                    if there.may_touch_more(effect) {
+                        self.effects
+                            .become_unknown(effect, "what runs on the other machine may do more");
+                    }
                     let mut targets = there.targets(effect).peekable();
                     if targets.peek().is_none() {
                         self.effects.touch(effect, Target::elsewhere(host));
