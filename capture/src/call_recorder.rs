@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use remembrancer_schema::payload::{ContextCaptured, EventType, SessionStarted, Witness};
+use remembrancer_schema::payload::{
+    ContextCaptured, EventType, ParentSession, SessionStarted, Witness,
+};
 use remembrancer_schema::{AgentName, SessionId};
 use serde_json::json;
 
-use crate::conversation::{Appearance, Conversation, Conversations, MatchedBy};
+use crate::conversation::{Appearance, Conversation, Conversations, MatchedBy, Unfinished};
 use crate::model_api::{Api, ModelRequest, ReadError};
 use crate::session_writer::{SessionWriter, WriteError, Written};
 
@@ -81,6 +83,8 @@ pub struct CallRecorder {
     conversations: Conversations,
     tracked: BTreeMap<SessionId, Tracked>,
     uses: u64,
+    /// What was unfinished in the session that was written last before it was.
+    before: Option<(SessionId, Unfinished)>,
 }
 
 impl CallRecorder {
@@ -91,6 +95,7 @@ impl CallRecorder {
             conversations: Conversations::default(),
             tracked: BTreeMap::new(),
             uses: 0,
+            before: None,
         }
     }
 
@@ -104,11 +109,15 @@ impl CallRecorder {
         self.conversations.get(session)
     }
 
-    /// Forgets which texts of a session were sent, because what was written last could not be kept: they are sent again.
+    /// Forgets which texts of a session were sent, because what was written last could not be kept: they are sent again, and so are
+    /// the results among it.
     pub fn lost(&mut self, session: &SessionId) {
         self.tracked.remove(session);
         if let Some(known) = self.conversations.get_mut(session) {
             known.is_started = false;
+            if let Some((_, before)) = self.before.take().filter(|(of, _)| of == session) {
+                known.set_unfinished(before);
+            }
         }
     }
 
@@ -128,6 +137,10 @@ impl CallRecorder {
             api: asked.api,
         };
         self.track(&place.session, asked.agent.clone());
+        self.before = self
+            .conversations
+            .get(&place.session)
+            .map(|known| (place.session.clone(), known.unfinished()));
         let mut outcome = self.write_start(&place, asked, &request);
         if outcome.is_ok() {
             outcome = self.write_request(&place, asked, &mut request, by);
@@ -138,6 +151,9 @@ impl CallRecorder {
             .map(|tracked| tracked.writer.take());
         if let Err(error) = outcome {
             self.lost(&place.session);
+            if let Some(known) = self.conversations.get_mut(&place.session) {
+                known.ended(place.turn);
+            }
             return Err(error.into());
         }
         Ok((place, written.unwrap_or_default()))
@@ -170,6 +186,11 @@ impl CallRecorder {
         asked: &Asked<'_>,
         request: &ModelRequest,
     ) -> Result<(), WriteError> {
+        let parent = self
+            .conversations
+            .get(&place.session)
+            .and_then(Conversation::first_of_group)
+            .filter(|first| self.conversations.get(first).is_some());
         let (Some(tracked), Some(known)) = (
             self.tracked.get_mut(&place.session),
             self.conversations.get_mut(&place.session),
@@ -180,6 +201,10 @@ impl CallRecorder {
             return Ok(());
         }
         let mut started = SessionStarted {
+            parent: parent.map(|session| ParentSession {
+                session,
+                call_id: None,
+            }),
             model: request.model.as_deref().map(fitting::name),
             witness: Some(Witness::Exact),
             compaction_trigger_tokens: request.threshold_tokens,
@@ -242,9 +267,9 @@ impl CallRecorder {
         if let Some(item) = request
             .compaction
             .take()
-            .filter(|item| known.compaction != Some(item.hash))
+            .filter(|item| known.unfinished_mut().compaction != Some(item.hash))
         {
-            known.compaction = Some(item.hash);
+            known.unfinished_mut().compaction = Some(item.hash);
             let mutated = provider::compacted(place, &item, request);
             tracked.writer.push(
                 &id("compacted"),
@@ -284,6 +309,8 @@ impl CallRecorder {
         ) else {
             return Ok(Written::default());
         };
+        known.ended(place.turn);
+        self.before = Some((place.session.clone(), known.unfinished()));
         let outcome = answer::write(&self.run, place, answered, &mut tracked.writer, known);
         if let (Ok(Some(response)), Api::OpenAiResponses) = (&outcome, place.api) {
             tracked.kept.answered(place.turn, response);

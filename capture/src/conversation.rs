@@ -6,21 +6,22 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use remembrancer_schema::SessionId;
 use remembrancer_schema::payload::Part;
-use remembrancer_schema::{ContentHash, SessionId};
 use serde::{Deserialize, Serialize};
 
-use crate::cut::prefix;
-
 mod appearance;
+mod calls;
+mod matching;
 mod names;
 #[cfg(test)]
 mod tests;
 
 pub use appearance::Appearance;
+pub use calls::Unfinished;
 pub use names::session_name;
 
-use appearance::{Key, part_key, text_key};
+use appearance::{Key, part_key};
 
 /// Most conversations that are remembered; the one unused for the longest is forgotten first.
 const CONVERSATIONS_MAX: usize = 4096;
@@ -31,8 +32,6 @@ const CALLS_MAX: usize = 1024;
 const RESPONSES_MAX: usize = 64;
 /// Most parts that are remembered of an answer.
 const ANSWER_PARTS_MAX: usize = 1024;
-/// Longest id of a call, and name of a tool, that is kept as it is, in bytes.
-const CALL_ID_BYTES_MAX: usize = 256;
 
 /// What tells conversations apart before their messages do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,18 +58,20 @@ pub struct Conversation {
     instructions: Key,
     /// Whether the last request got an answer.
     is_answered: bool,
+    /// The last request while its exchange goes on; the end of the program ends it too.
+    #[serde(skip)]
+    in_flight: Option<u32>,
     /// The last answer, part by part.
     answer: Vec<Key>,
     /// Ids of the calls that its responses carried.
     calls: VecDeque<Key>,
     /// Ids of its responses.
     responses: VecDeque<String>,
-    /// Calls whose results did not come back yet, with their tools.
-    pending: BTreeMap<String, String>,
+    /// What is to come yet.
+    #[serde(flatten)]
+    unfinished: Unfinished,
     /// Whether the session's first event was written.
     pub(crate) is_started: bool,
-    /// The last compaction item that was seen.
-    pub(crate) compaction: Option<ContentHash>,
     /// When it was used last: larger is later.
     used: u64,
 }
@@ -86,9 +87,9 @@ pub enum MatchedBy {
     Messages,
     /// It holds calls that responses of the session carried.
     Calls,
-    /// Parts of it stood in the session's last request, under the same instructions.
+    /// The end of the session's last exchange stands in it, or a part with an id of it, under the same instructions.
     Overlap,
-    /// The client's library names a session, and the instructions are those of this conversation in it.
+    /// The client's library names a session, the instructions are those of this conversation in it, and it reads like a compaction.
     Instructions,
 }
 
@@ -156,7 +157,7 @@ impl Conversations {
         let (found, by) = if request.scope.is_one {
             (scope().next(), MatchedBy::Name)
         } else {
-            best(scope, request)?
+            matching::best(scope, request)?
         };
         found.map(|found| (found.session.clone(), by))
     }
@@ -178,12 +179,12 @@ impl Conversations {
             keys: Vec::new(),
             instructions: 0,
             is_answered: false,
+            in_flight: None,
             answer: Vec::new(),
             calls: VecDeque::new(),
             responses: VecDeque::new(),
-            pending: BTreeMap::new(),
+            unfinished: Unfinished::default(),
             is_started: false,
-            compaction: None,
             used: 0,
         };
         self.known.insert(session.clone(), conversation);
@@ -201,6 +202,7 @@ impl Conversations {
         known.keys = request.keys;
         known.instructions = request.instructions;
         known.is_answered = false;
+        known.in_flight = Some(known.turn);
         known.answer.clear();
         known.used = uses;
         let turn = known.turn;
@@ -224,74 +226,12 @@ impl Conversations {
     }
 }
 
-type Best<'a> = (Option<&'a Conversation>, MatchedBy);
-
-fn best<'a, I: Iterator<Item = &'a Conversation>>(
-    scope: impl Fn() -> I,
-    request: &Appearance,
-) -> Option<Best<'a>> {
-    let extended = scope()
-        .filter(|known| known.is_extended_by(request))
-        .max_by_key(|known| (known.keys.len(), known.shared_calls(request), known.used));
-    if extended.is_some() {
-        return Some((extended, MatchedBy::Messages));
-    }
-    let by_calls = scope()
-        .map(|known| (known.shared_calls(request), known.used, known))
-        .filter(|(shared, ..)| *shared > 0)
-        .max_by_key(|(shared, used, _)| (*shared, *used));
-    if let Some((.., known)) = by_calls {
-        return Some((Some(known), MatchedBy::Calls));
-    }
-    let same = || scope().filter(|known| known.instructions == request.instructions);
-    let places: BTreeMap<Key, usize> = request
-        .keys
-        .iter()
-        .enumerate()
-        .map(|(at, key)| (*key, at))
-        .collect();
-    let overlapping = same()
-        .map(|known| (known.overlap(request, &places), known.used, known))
-        .filter(|(shared, ..)| *shared > 0)
-        .max_by_key(|(shared, used, _)| (*shared, *used));
-    if let Some((.., known)) = overlapping {
-        return Some((Some(known), MatchedBy::Overlap));
-    }
-    // Within a session that the client's library names, the same instructions are enough; elsewhere many agents share them.
-    let named = request
-        .scope
-        .named
-        .is_some()
-        .then(|| same().max_by_key(|known| known.used));
-    named
-        .flatten()
-        .map(|known| (Some(known), MatchedBy::Instructions))
-}
-
 impl Conversation {
-    /// Whether the request begins with the messages of the last one. The same messages again are another run of the same task,
-    /// unless the last request got no answer, or the client's library says that it is the same session.
-    fn is_extended_by(&self, request: &Appearance) -> bool {
-        let is_longer = request.keys.len() > self.keys.len();
-        let may_repeat = !self.is_answered || self.scope.named.is_some();
-        !self.keys.is_empty() && request.keys.starts_with(&self.keys) && (is_longer || may_repeat)
-    }
-
-    fn shared_calls(&self, request: &Appearance) -> usize {
-        self.calls
-            .iter()
-            .filter(|call| request.calls.contains(call))
-            .count()
-    }
-
-    /// Parts of the last request and its answer that stand in this one, apart from a beginning that any run of the same task
-    /// shares. `places` holds where each of the request's parts stands last.
-    fn overlap(&self, request: &Appearance, places: &BTreeMap<Key, usize>) -> usize {
-        let pairs = self.keys.iter().zip(&request.keys);
-        let common = pairs.take_while(|(ours, theirs)| ours == theirs).count();
-        let stands = |key: &&Key| places.get(key).is_some_and(|place| *place >= common);
-        let ours = self.keys[common..].iter().chain(&self.answer);
-        ours.filter(stands).count()
+    /// Notes that a request's exchange ended, with an answer or without.
+    pub fn ended(&mut self, turn: u32) {
+        if self.in_flight == Some(turn) {
+            self.in_flight = None;
+        }
     }
 
     /// Notes that an answer came, and what it said.
@@ -303,46 +243,18 @@ impl Conversation {
         }
     }
 
-    /// Notes a call, and returns the id under which it is recorded: its own, or one with `suffix` where a server gives none or
-    /// one that the session has already.
-    pub fn called(&mut self, call_id: &str, tool: &str, suffix: &str) -> String {
-        let key = text_key(call_id);
-        let is_own =
-            !call_id.is_empty() && call_id.len() <= CALL_ID_BYTES_MAX && !self.calls.contains(&key);
-        let unique = match is_own {
-            true => call_id.to_owned(),
-            false => format!("{}@{suffix}", prefix(call_id, CALL_ID_BYTES_MAX)),
-        };
-        push_bounded(&mut self.calls, key, CALLS_MAX);
-        if self.pending.len() < CALLS_MAX {
-            self.pending
-                .insert(unique.clone(), prefix(tool, CALL_ID_BYTES_MAX).to_owned());
-        }
-        unique
-    }
-
-    /// Notes that a call's result came back; returns the id under which the call is recorded, and its tool. None if the session
-    /// has no such call, or has its result already.
-    pub fn returned(&mut self, call_id: &str) -> Option<(String, String)> {
-        let renamed = || format!("{}@", prefix(call_id, CALL_ID_BYTES_MAX));
-        let unique = match self.pending.contains_key(call_id) {
-            true => call_id.to_owned(),
-            false => self
-                .pending
-                .keys()
-                .find(|key| key.starts_with(&renamed()))?
-                .clone(),
-        };
-        let tool = self.pending.remove(&unique)?;
-        Some((unique, tool))
-    }
-
     /// How the session came by its name: `header`, a field of the body, or `messages`.
     pub fn named_by(&self) -> &str {
         self.scope
             .named
             .as_ref()
             .map_or("messages", |(field, _)| field)
+    }
+
+    /// The first session under the name that the client's library gives, where this is a further one.
+    pub fn first_of_group(&self) -> Option<SessionId> {
+        let first = session_name(self.name()?, 1);
+        (!self.scope.is_one && first != self.session).then_some(first)
     }
 
     /// The name that the client gives to what belongs together.

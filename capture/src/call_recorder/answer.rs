@@ -111,15 +111,15 @@ pub(super) fn write(
         });
     }
     let broken = (!is_whole).then_some(answered.ending);
-    write_response(run, place, &response, broken, answered.time, writer)?;
     known.answered(response.id.as_deref(), &response.parts);
-    for (number, call) in response.calls.iter().enumerate() {
-        let call_id = known.called(
-            &call.call_id,
-            &call.tool,
-            &format!("{}.{number}", place.turn),
-        );
-        write_call(place, call, call_id, answered.time, writer)?;
+    // Renamed before anything is written: the response lists the calls under the ids of their own events.
+    for (number, call) in response.calls.iter_mut().enumerate() {
+        let suffix = format!("{}.{number}", place.turn);
+        call.call_id = known.called(&call.call_id, &call.tool, &suffix);
+    }
+    write_response(run, place, &response, broken, answered.time, writer)?;
+    for call in &response.calls {
+        write_call(place, call, answered.time, writer)?;
     }
     push_results(
         std::mem::take(&mut response.results),
@@ -185,7 +185,7 @@ fn write_response(
         .iter()
         .take(LISTED_CALLS_MAX)
         .map(|call| RequestedCall {
-            call_id: cut_to(&call.call_id, 128),
+            call_id: call.call_id.clone(),
             tool: cut_to(&call.tool, 64),
         });
     let broken = broken.map(|ending| match ending {
@@ -239,11 +239,10 @@ pub(super) fn push_results(
 fn write_call(
     place: &CallPlace,
     call: &ModelCall,
-    call_id: String,
     time: &str,
     writer: &mut SessionWriter,
 ) -> Result<(), WriteError> {
-    let id = format!("called.{call_id}");
+    let id = format!("called.{}", call.call_id);
     let (arguments, whole) = fitting::json(&call.arguments).map_err(|error| WriteError::Json {
         id: id.clone(),
         error,
@@ -254,7 +253,7 @@ fn write_call(
     }
     let called = ToolCalled {
         turn: place.turn,
-        call_id,
+        call_id: call.call_id.clone(),
         tool: fitting::name(&call.tool),
         arguments: Some(arguments),
         target: None,

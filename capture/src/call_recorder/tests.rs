@@ -227,7 +227,7 @@ fn what_the_provider_does_to_a_context_is_recorded_as_its_doing() {
         { "role": "assistant", "content": [{ "type": "compaction", "content": "the sum" }] },
         { "role": "user", "content": "next" },
     ] });
-    let (_, events) = rig.ask(&compacted);
+    let (place, events) = rig.ask(&compacted);
     assert_eq!(kinds(&events), ["context.mutated", "context.captured"]);
     let Payload::ContextMutated(mutated) = &events[0].1 else {
         panic!("{events:?}")
@@ -245,6 +245,7 @@ fn what_the_provider_does_to_a_context_is_recorded_as_its_doing() {
         .map(|part| part.kind)
         .collect();
     assert_eq!(parts, [PartKind::Summary, PartKind::User]);
+    rig.answer_with(&place, Some(500), b"{}", Ending::Whole);
     let (_, again) = rig.ask(&compacted);
     assert!(
         !kinds(&again).contains(&"context.mutated"),
@@ -524,4 +525,77 @@ fn a_later_run_goes_on_with_the_next_number_and_other_ids() {
     assert_eq!((next.session, next.turn), (place.session, 2));
     assert_eq!(kinds(&events), ["tool.returned", "context.captured"]);
     assert!(ids(&later).iter().all(|id| !before.contains(id)));
+}
+
+#[test]
+fn results_whose_events_could_not_be_kept_are_sent_again() {
+    let mut rig = Rig::new(Api::AnthropicMessages);
+    let (place, _) = rig.ask(&json!({ "messages": [{ "role": "user", "content": "go" }] }));
+    rig.answer(&place, &tool_answer("t1"));
+    let mut messages = vec![
+        json!({ "role": "user", "content": "go" }),
+        json!({ "role": "assistant", "content": tool_answer("t1")["content"] }),
+        json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "t1", "content": "damp" }] }),
+    ];
+    let (place, events) = rig.ask(&json!({ "messages": messages }));
+    assert!(kinds(&events).contains(&"tool.returned"));
+    rig.recorder.lost(&place.session);
+    messages.push(json!({ "role": "user", "content": "on" }));
+    let (place, events) = rig.ask(&json!({ "messages": messages }));
+    assert_eq!(
+        (place.turn, kinds(&events)),
+        (
+            3,
+            vec!["session.started", "tool.returned", "context.captured"]
+        )
+    );
+    let (_, events) = rig.ask(&json!({ "messages": messages }));
+    assert!(!kinds(&events).contains(&"tool.returned"));
+}
+
+#[test]
+fn a_response_lists_calls_under_the_ids_of_their_events() {
+    let mut rig = Rig::new(Api::AnthropicMessages);
+    let long = "x".repeat(200);
+    let answer = json!({ "id": "m", "stop_reason": "tool_use", "content": [
+        { "type": "tool_use", "id": "c", "name": "read", "input": {} },
+        { "type": "tool_use", "id": "c", "name": "read", "input": {} },
+        { "type": "tool_use", "id": long, "name": "read", "input": {} },
+    ] });
+    let (place, _) = rig.ask(&json!({ "messages": [{ "role": "user", "content": "go" }] }));
+    rig.answer(&place, &answer);
+    let ids = |value: &Value| value["call_id"].as_str().expect("an id").to_owned();
+    let called: Vec<String> = rig.told("tool.called").iter().map(ids).collect();
+    let responded = rig.told("model.responded");
+    let listed = responded[0]["calls"].as_array().expect("a list");
+    assert_eq!(listed.iter().map(ids).collect::<Vec<_>>(), called);
+    assert_eq!(called[..2], ["c".to_owned(), "c@1.1".to_owned()]);
+}
+
+#[test]
+fn further_conversations_of_a_group_name_its_first_session() {
+    let mut rig = Rig::new(Api::OpenAiChat);
+    let body = |system: &str| {
+        json!({ "metadata": { "session_id": "run-7" }, "messages": [
+            { "role": "system", "content": system }, { "role": "user", "content": "go" },
+        ] })
+    };
+    rig.ask(&body("main"));
+    assert_eq!(rig.ask(&body("sub")).0.session.as_str(), "run-7.2");
+    let started = rig.told("session.started");
+    assert_eq!(started[0]["parent"], Value::Null);
+    assert_eq!(started[1]["parent"]["session"], "run-7");
+}
+
+#[test]
+fn nothing_of_an_answer_that_cannot_be_read_is_repeated() {
+    let mut rig = Rig::new(Api::OpenAiChat);
+    let (place, _) = rig.ask(&json!({ "messages": [{ "role": "user", "content": "go" }] }));
+    rig.answer(
+        &place,
+        &json!({ "error": "Incorrect API key provided: sk-secret" }),
+    );
+    let failed = rig.told("custom.model_failed");
+    assert!(failed[0]["unreadable"].is_string(), "{failed:?}");
+    assert!(!failed[0].to_string().contains("sk-"), "{failed:?}");
 }

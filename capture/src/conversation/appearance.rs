@@ -6,6 +6,7 @@ use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{Part, PartKind};
 
 use super::Scope;
+use crate::cut::prefix;
 use crate::model_api::{Api, Group, KeptContext, ModelRequest};
 
 /// The first bytes of a hash: enough to tell the parts of conversations apart.
@@ -18,6 +19,10 @@ pub struct Appearance {
     pub(super) keys: Vec<Key>,
     pub(super) instructions: Key,
     pub(super) calls: BTreeSet<Key>,
+    /// Messages' parts that no other conversation has by chance: those with ids, and encrypted ones.
+    pub(super) unique: BTreeSet<Key>,
+    /// Whether its beginning reads like what a compaction leaves.
+    pub(super) reads_like_a_summary: bool,
     pub(super) response: Option<String>,
 }
 
@@ -33,7 +38,13 @@ impl Appearance {
         let in_body = || group.map(|Group { key, field }| ((*field).to_owned(), key.clone()));
         let header = named.map(|name| ("header".to_owned(), name.to_owned()));
         let messages = || request.left_out.iter().chain(&request.parts);
-        let instructions = request.parts.iter().filter(|part| part.message.is_none());
+        let sent = || messages().filter(|part| part.message.is_some());
+        // Some APIs take them as messages, before all others.
+        let instructions = request
+            .parts
+            .iter()
+            .filter(|part| part.message.is_none() && part.kind == PartKind::System)
+            .chain(sent().take_while(|part| part.kind == PartKind::System));
         Self {
             scope: Scope {
                 // A session that is named as one may speak several APIs.
@@ -41,11 +52,16 @@ impl Appearance {
                 named: header.or(conversation).or_else(in_body),
                 is_one,
             },
-            keys: messages()
-                .filter(|part| part.message.is_some())
+            keys: sent().map(part_key).collect(),
+            instructions: list_key(instructions),
+            unique: sent()
+                .filter(|part| part.encrypted || part.call_id.is_some())
                 .map(part_key)
                 .collect(),
-            instructions: list_key(instructions.filter(|part| part.kind == PartKind::System)),
+            reads_like_a_summary: sent()
+                .filter(|part| part.kind != PartKind::System)
+                .take(SUMMARY_PARTS_MAX)
+                .any(is_summary),
             calls: messages()
                 .filter(|part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult))
                 .filter_map(|part| part.call_id.as_deref().map(text_key))
@@ -62,6 +78,26 @@ impl Appearance {
         let (field, key) = self.scope.named.as_ref()?;
         Some((field, key))
     }
+}
+
+/// Parts at the beginning of a request among which a summary is looked for, and bytes of each.
+const SUMMARY_PARTS_MAX: usize = 4;
+const SUMMARY_BYTES_MAX: usize = 2048;
+/// Words that clients put before a summary, in small letters.
+const SUMMARY_WORDS: [&str; 6] = [
+    "continued from a previous conversation",
+    "summary of the conversation",
+    "conversation summary",
+    "summary of our conversation",
+    "conversation history has been",
+    "<summary>",
+];
+
+/// Whether a part is a summary, or reads like one.
+fn is_summary(part: &Part) -> bool {
+    let text = part.text.as_deref().unwrap_or_default();
+    let start = prefix(text, SUMMARY_BYTES_MAX).to_ascii_lowercase();
+    part.kind == PartKind::Summary || SUMMARY_WORDS.iter().any(|words| start.contains(words))
 }
 
 pub(super) fn text_key(text: &str) -> Key {

@@ -1,5 +1,6 @@
 //! Requests of several conversations, and which session each is found to belong to.
 
+use remembrancer_schema::ContentHash;
 use serde_json::{Value, json};
 
 use super::*;
@@ -59,7 +60,15 @@ impl Sender {
         self.send_as(Api::AnthropicMessages, body, None)
     }
 
+    /// The last exchange ends without an answer.
+    fn failed(&mut self, session: &str) {
+        let session = session.parse().expect("an id");
+        let known = self.known.get_mut(&session).expect("a conversation");
+        known.ended(known.turn);
+    }
+
     fn answer(&mut self, session: &str, response: &str, calls: &[&str]) {
+        self.failed(session);
         let session = session.parse().expect("an id");
         let known = self.known.get_mut(&session).expect("a conversation");
         known.answered(Some(response), &[]);
@@ -105,6 +114,7 @@ fn the_same_task_again_is_another_run_unless_it_had_no_answer() {
     let mut sender = Sender::default();
     let task = request(&[user("task")]);
     sender.send(&task);
+    sender.failed("fresh-1");
     assert_eq!(
         sender.send(&task),
         ("fresh-1".to_owned(), Some(MatchedBy::Messages), 2),
@@ -223,10 +233,25 @@ fn a_session_named_by_the_library_holds_conversations_told_apart_by_their_instru
         sender.send(&named("title", &[user("name this")])),
         ("run-7.2".to_owned(), None, 1)
     );
-    let compacted = sender.send(&named("main", &[user("a summary of everything")]));
+    let longer = [user("task"), assistant("a"), user("b")];
+    assert_eq!(sender.send(&named("main", &longer)).0, "run-7");
+    let summary =
+        "This session is being continued from a previous conversation that ran out of context.";
+    assert_eq!(
+        sender.send(&named("main", &[user(summary)])).0,
+        "run-7.3",
+        "the other one goes on: it was not compacted"
+    );
+    sender.answer("run-7", "r2", &[]);
+    let compacted = sender.send(&named("main", &[user(&format!("{summary} Now."))]));
     assert_eq!(
         compacted,
-        ("run-7".to_owned(), Some(MatchedBy::Instructions), 2)
+        ("run-7".to_owned(), Some(MatchedBy::Instructions), 3)
+    );
+    // Agents of one kind beside each other.
+    assert_eq!(
+        sender.send(&named("title", &[user("look at b")])).0,
+        "run-7.4"
     );
     let old = request(&[user("task")]);
     let mut old_style = old.clone();
@@ -289,8 +314,12 @@ fn responses_are_continued_by_their_id_and_conversations_by_theirs() {
             )
         );
     }
-    let cached = json!({ "input": "f", "prompt_cache_key": "thread-1" });
-    assert_eq!(sender.send_as(api, &cached, None).0, "thread-1");
+    let cached = json!({ "input": "f", "prompt_cache_key": "app" });
+    assert_eq!(
+        sender.send_as(api, &cached, None).0,
+        "fresh-5",
+        "an application shares it between its conversations"
+    );
 }
 
 #[test]
@@ -362,4 +391,99 @@ fn the_conversation_unused_for_the_longest_is_forgotten() {
             .get(&"fresh-2".parse().expect("an id"))
             .is_some()
     );
+}
+
+#[test]
+fn calls_that_end_alike_are_sessions_of_their_own() {
+    let mut sender = Sender::default();
+    let chat = |system: &str, text: &str| {
+        json!({ "model": "m", "messages": [
+            { "role": "system", "content": system }, user(text), user("Answer in JSON."),
+        ] })
+    };
+    for number in 1..5 {
+        let fresh = format!("fresh-{number}");
+        let body = chat("Extract.", &format!("document {number}"));
+        assert_eq!(
+            sender.send_as(Api::OpenAiChat, &body, None),
+            (fresh.clone(), None, 1)
+        );
+        match number % 2 {
+            0 => sender.failed(&fresh),
+            _ => sender.answer(&fresh, "r", &[]),
+        }
+    }
+    // The same texts under other instructions, which this API takes as messages.
+    let other = chat("Translate.", "document 4");
+    assert_eq!(sender.send_as(Api::OpenAiChat, &other, None).1, None);
+}
+
+#[test]
+fn the_end_of_an_exchange_leads_back_to_it_if_it_is_that_of_one_alone() {
+    let known_with = |tasks: &[&str]| {
+        let mut sender = Sender::default();
+        for (number, task) in tasks.iter().enumerate() {
+            let session = format!("fresh-{}", number + 1);
+            sender.send(&request(&[user(task), user("then this")]));
+            sender.answer(&session, "r", &[]);
+            let known = sender
+                .known
+                .get_mut(&session.parse().expect("an id"))
+                .expect("known");
+            let answer = Part {
+                message: Some(2),
+                ..Part::inline(remembrancer_schema::payload::PartKind::Assistant, "done")
+            };
+            known.answered(Some("r"), &[answer]);
+        }
+        sender
+    };
+    let kept = [
+        user("in short"),
+        user("then this"),
+        assistant("done"),
+        user("on"),
+    ];
+    let found = known_with(&["a"]).send(&request(&kept));
+    assert_eq!(found, ("fresh-1".to_owned(), Some(MatchedBy::Overlap), 2));
+    assert_eq!(known_with(&["a", "b"]).send(&request(&kept)).1, None);
+    // One text that stands in both, or not the end.
+    assert_eq!(
+        known_with(&["a"])
+            .send(&request(&[user("x"), assistant("done")]))
+            .1,
+        None
+    );
+    assert_eq!(
+        known_with(&["a"])
+            .send(&request(&[user("x"), user("then this")]))
+            .1,
+        None
+    );
+}
+
+#[test]
+fn the_same_request_twice_at_once_is_two_sessions() {
+    let mut sender = Sender::default();
+    let task = request(&[user("task")]);
+    assert_eq!(sender.send(&task).0, "fresh-1");
+    assert_eq!(sender.send(&task), ("fresh-2".to_owned(), None, 1));
+    sender.failed("fresh-2");
+    assert_eq!(sender.send(&task).0, "fresh-2", "tried again");
+}
+
+#[test]
+fn the_oldest_call_without_a_result_gives_its_place_to_a_new_one() {
+    let mut sender = Sender::default();
+    sender.send(&request(&[user("task")]));
+    let ids: Vec<String> = (0..=CALLS_MAX).map(|number| format!("c{number}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    sender.answer("fresh-1", "r1", &ids);
+    let known = sender
+        .known
+        .get_mut(&"fresh-1".parse().expect("an id"))
+        .expect("known");
+    assert_eq!(known.returned("c0"), None);
+    assert!(known.returned("c1").is_some());
+    assert!(known.returned(ids[CALLS_MAX]).is_some());
 }

@@ -10,7 +10,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(
     what: &'static str,
     body: &'a [u8],
 ) -> Result<T, ReadError> {
-    serde_json::from_slice(body).map_err(|error| ReadError::new(what, error))
+    serde_json::from_slice(body).map_err(|error| ReadError::new(what, &error))
 }
 
 /// The same of a piece; none if it is something else than expected.

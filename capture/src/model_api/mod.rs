@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 
 use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{Part, PartKind, ReturnStatus, TokenCount, Usage};
+use serde_json::error::Category;
 
 /// An API of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,7 +36,7 @@ impl Api {
             Some(Self::OpenAiChat)
         } else if ends("/responses") || ends("/responses/compact") {
             Some(Self::OpenAiResponses)
-        } else if ends("/messages") {
+        } else if ends("/messages") && !path.contains("/threads/") {
             Some(Self::AnthropicMessages)
         } else {
             None
@@ -82,10 +83,17 @@ pub struct ReadError {
 }
 
 impl ReadError {
-    fn new(what: &'static str, reason: impl ToString) -> Self {
+    /// With the place alone: the error's own words hold what stands there, which may be a part of a key.
+    fn new(what: &'static str, error: &serde_json::Error) -> Self {
+        let kind = match error.classify() {
+            Category::Io => "it cannot be read",
+            Category::Syntax => "no JSON",
+            Category::Data => "other JSON than expected",
+            Category::Eof => "the end is missing",
+        };
         Self {
             what,
-            reason: reason.to_string(),
+            reason: format!("{kind} at line {} column {}", error.line(), error.column()),
         }
     }
 }
@@ -257,11 +265,37 @@ mod tests {
             ),
             ("/v1/responses", Some(Api::OpenAiResponses)),
             ("/v1/responses/compact", Some(Api::OpenAiResponses)),
+            // Messages that an assistant's thread gets one by one.
+            ("/v1/threads/thread_1/messages", None),
             ("/v1/responses/resp_1", None),
             ("/v1/models", None),
             ("/", None),
         ] {
             assert_eq!(Api::of_path(path), api, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_repeated() {
+        let body = br#"{"error":"Incorrect API key provided: sk-very-secret","messages":"sk-very-secret"}"#;
+        for api in [
+            Api::AnthropicMessages,
+            Api::OpenAiChat,
+            Api::OpenAiResponses,
+        ] {
+            for told in [
+                api.request(
+                    br#"{"messages":"sk-very-secret","input":[],"tools":"sk-very-secret"}"#,
+                )
+                .expect_err("no request")
+                .to_string(),
+                api.response(body, false)
+                    .expect_err("no answer")
+                    .to_string(),
+            ] {
+                assert!(!told.contains("sk-"), "{told}");
+                assert!(told.contains("other JSON than expected at line 1 column"));
+            }
         }
     }
 

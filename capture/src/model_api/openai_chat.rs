@@ -25,7 +25,6 @@ struct Body<'a> {
     functions: Option<Vec<&'a RawValue>>,
     #[serde(borrow)]
     response_format: Option<&'a RawValue>,
-    prompt_cache_key: Option<String>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
 }
@@ -89,7 +88,7 @@ pub fn request(body: &[u8]) -> Result<ModelRequest, ReadError> {
     let body: Body<'_> = block::read("request", body)?;
     let mut request = ModelRequest {
         model: body.model,
-        group: group(body.metadata, body.prompt_cache_key),
+        group: group(body.metadata),
         ..ModelRequest::default()
     };
     let tools = body.tools.into_iter().chain(body.functions).flatten();
@@ -111,25 +110,19 @@ pub fn request(body: &[u8]) -> Result<ModelRequest, ReadError> {
     Ok(request)
 }
 
-/// The conversation that `metadata` or `prompt_cache_key` names.
-pub(super) fn group(metadata: Option<&RawValue>, cache_key: Option<String>) -> Option<Group> {
+/// The conversation that `metadata` names. `prompt_cache_key` names none: applications share one between all their conversations.
+pub(super) fn group(metadata: Option<&RawValue>) -> Option<Group> {
     let named: BTreeMap<String, serde_json::Value> = metadata.and_then(piece).unwrap_or_default();
     let fields = [
         ("session_id", "metadata.session_id"),
         ("conversation_id", "metadata.conversation_id"),
         ("thread_id", "metadata.thread_id"),
     ];
-    let in_metadata = fields.into_iter().find_map(|(name, field)| {
-        let key = named.get(name)?.as_str()?.to_owned();
+    fields.into_iter().find_map(|(name, field)| {
+        let key = named.get(name)?.as_str().filter(|key| !key.is_empty())?;
+        let key = key.to_owned();
         Some(Group { key, field })
-    });
-    let by_cache = cache_key.map(|key| Group {
-        key,
-        field: "prompt_cache_key",
-    });
-    in_metadata
-        .or(by_cache)
-        .filter(|group| !group.key.is_empty())
+    })
 }
 
 pub(super) fn format_part(raw: &RawValue) -> Part {

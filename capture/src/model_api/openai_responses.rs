@@ -31,7 +31,6 @@ struct Body<'a> {
     conversation: Option<&'a RawValue>,
     #[serde(borrow)]
     prompt: Option<&'a RawValue>,
-    prompt_cache_key: Option<String>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
     context_management: Option<Vec<Management>>,
@@ -60,7 +59,7 @@ pub fn request(body: &[u8]) -> Result<ModelRequest, ReadError> {
     let body: Body<'_> = block::read("request", body)?;
     let mut request = ModelRequest {
         model: body.model,
-        group: group(body.metadata, body.prompt_cache_key),
+        group: group(body.metadata),
         kept: kept(body.previous_response_id, body.conversation),
         threshold_tokens: body
             .context_management

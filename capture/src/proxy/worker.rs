@@ -18,6 +18,7 @@ use super::remembered::Remembered;
 use crate::Written;
 use crate::call_recorder::{Answered, Asked, CallError, CallPlace, CallRecorder};
 use crate::conversation::session_name;
+use crate::cut::prefix;
 use crate::spool::{Record, Spool};
 
 /// Most exchanges whose answer is awaited.
@@ -134,7 +135,12 @@ impl Worker {
                     CallError::Read(_) => "a request could not be read as what its address says",
                     CallError::Write(_) => "a request could not be written as events",
                 };
-                tracing::warn!(%error, api = message.api.as_str(), "a request passed and is not recorded");
+                let error = shown(&error);
+                tracing::warn!(
+                    error,
+                    api = message.api.as_str(),
+                    "a request passed and is not recorded"
+                );
                 let at = message.at;
                 match &message.session {
                     // Counting it is all that can be done; where even that fails nobody is left to tell.
@@ -166,7 +172,8 @@ impl Worker {
         match self.recorder.answered(&place, answered) {
             Ok(written) => self.keep(&place.session, written, message.at),
             Err(error) => {
-                tracing::warn!(%error, session = %place.session, "an answer passed and is not recorded");
+                let error = shown(&error);
+                tracing::warn!(error, session = %place.session, "an answer passed and is not recorded");
                 drop(self.spool.note_gap(
                     &place.session,
                     1,
@@ -243,6 +250,11 @@ impl Worker {
             }
         }
     }
+}
+
+/// An error for the log: it may name what a provider sent.
+fn shown(error: &impl ToString) -> String {
+    prefix(&error.to_string(), 300).escape_debug().to_string()
 }
 
 fn joined(pieces: &[Bytes]) -> Bytes {

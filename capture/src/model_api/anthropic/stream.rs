@@ -107,7 +107,7 @@ impl Assembly {
     fn finish(self) -> Result<ModelResponse, ReadError> {
         let blocks: Result<Vec<Box<RawValue>>, serde_json::Error> =
             self.blocks.into_values().map(Growing::finish).collect();
-        let blocks = blocks.map_err(|error| ReadError::new("stream", error))?;
+        let blocks = blocks.map_err(|error| ReadError::new("stream", &error))?;
         let answer = Answer {
             id: self.start.id,
             model: self.start.model,

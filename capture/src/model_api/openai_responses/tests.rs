@@ -24,7 +24,7 @@ fn every_item_becomes_parts_in_the_order_sent() {
             { "type": "reasoning", "id": "rs", "summary": [{ "type": "summary_text", "text": "hm" }], "encrypted_content": "zzz" },
             { "type": "function_call", "call_id": "c1", "name": "read", "arguments": "{\"a\": 1}" },
             { "type": "function_call_output", "call_id": "c1", "output": "damp" },
-            { "type": "local_shell_call", "call_id": "c2", "action": { "type": "exec", "command": ["ls"] } },
+            { "type": "local_shell_call", "call_id": "c2", "action": { "command": ["ls"], "type": "exec" } },
             { "type": "custom_tool_call_output", "call_id": "c3", "output": [{ "type": "input_text", "text": "x" }] },
             { "type": "compaction", "encrypted_content": "opaque" },
         ],
