@@ -256,6 +256,10 @@ where
                 Some(Ok(frame)) => {
                     if let Some(piece) = frame.data_ref() {
                         this.answer.copy.take(piece);
+                        // Whoever sends it on asks no more then: over HTTP/2 the last piece says that it is the last.
+                        if this.inner.is_end_stream() {
+                            this.answer.ended(Ending::Whole);
+                        }
                     }
                     return Poll::Ready(Some(Ok(frame)));
                 }
@@ -281,5 +285,56 @@ where
 
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::queue;
+    use super::*;
+
+    /// One piece that says itself that it is the last.
+    struct LastPiece(Option<Bytes>);
+
+    impl Body for LastPiece {
+        type Data = Bytes;
+        type Error = std::convert::Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+            Poll::Ready(self.0.take().map(|piece| Ok(Frame::data(piece))))
+        }
+
+        fn is_end_stream(&self) -> bool {
+            self.0.is_none()
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_whose_last_piece_says_so_is_whole_though_nobody_asks_for_more() {
+        let (queue, messages) = queue();
+        let exchange = Arc::new(Exchange {
+            number: queue.number(),
+            api: Api::OpenAiChat,
+            session: None,
+            agent: None,
+            queue,
+        });
+        let mut answer = Answer::awaited(exchange);
+        answer.begun(200, false, None);
+        let mut tap = ResponseTap::new(LastPiece(Some(Bytes::from_static(b"{}"))), answer);
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut tap).poll_frame(cx)).await;
+        assert!(frame.is_some_and(|frame| frame.is_ok()) && tap.is_end_stream());
+        drop(tap);
+        let Some(Message::Answered(told)) = messages.waiting() else {
+            panic!("the answer is told");
+        };
+        assert_eq!(
+            (told.ending, told.body.concat()),
+            (Ending::Whole, b"{}".to_vec())
+        );
+        assert!(messages.waiting().is_none());
     }
 }
