@@ -18,12 +18,20 @@ const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most hashes of one question for blobs that are missing.
 const MISSING_HASHES_MAX: usize = 1000;
 
+/// What the types of a recorder's problems begin with.
+const PROBLEM: &str = "urn:remembrancer:problem:";
+
 /// Why a recorder cannot be addressed.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpRecorderError {
     /// Not an address.
     #[error("{0:?} is not the address of a recorder, such as http://127.0.0.1:7171")]
     Address(String),
+    /// An address with a user or a password in it.
+    #[error(
+        "the recorder's address holds a user or a password: leave them out, and give the key with --key or in REMEMBRANCER_KEY"
+    )]
+    Credentials,
     /// A key with characters that no header takes.
     #[error("the key has characters that no key has")]
     Key,
@@ -67,6 +75,10 @@ impl HttpRecorder {
         let bad = || HttpRecorderError::Address(address.to_owned());
         let base = format!("{}/", address.trim_end_matches('/'));
         let base = Url::parse(&base).map_err(|_| bad())?;
+        // Before the address is shown anywhere.
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(HttpRecorderError::Credentials);
+        }
         if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
             return Err(bad());
         }
@@ -128,7 +140,11 @@ impl HttpRecorder {
                 after,
                 format!("the recorder is busy ({status}): {}", problem(&answer)),
             )),
-            _ if status.is_client_error() => Err(DeliveryError::Refused(problem(&answer))),
+            // Whatever stands between may answer anything: only a recorder's own word empties the spool.
+            StatusCode::PAYLOAD_TOO_LARGE => Err(DeliveryError::Refused(problem(&answer))),
+            _ if status.is_client_error() && is_problem(&answer) => {
+                Err(DeliveryError::Refused(problem(&answer)))
+            }
             _ => Err(later(
                 after,
                 format!("the recorder answers {status}: {}", problem(&answer)),
@@ -174,6 +190,12 @@ async fn read(mut response: Response) -> Result<Bytes, DeliveryError> {
             Err(error) => return Err(later(None, told(&error.without_url()))),
         }
     }
+}
+
+/// Whether an answer is a recorder's problem report.
+fn is_problem(answer: &[u8]) -> bool {
+    serde_json::from_slice::<ProblemAnswer>(answer)
+        .is_ok_and(|problem| problem.r#type.starts_with(PROBLEM))
 }
 
 /// The name of a problem, or what else the answer is.

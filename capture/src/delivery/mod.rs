@@ -5,6 +5,7 @@
 //! counted as a gap of its session, so that the others go on; a gap is told as an event `custom.gap` in its session.
 
 mod http;
+mod own_event;
 mod rejected;
 #[cfg(test)]
 mod tests;
@@ -14,11 +15,12 @@ use std::time::Duration;
 
 use remembrancer_schema::{ContentHash, SessionId};
 use serde::Deserialize;
-use serde_json::json;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::spool::{Batch, Drainer, Gap, Record, Spool, SpoolError};
+
+use own_event::{gap_count, gap_event, start_event};
 
 pub use http::{HttpRecorder, HttpRecorderError};
 
@@ -33,8 +35,6 @@ const PAUSE_MIN: Duration = Duration::from_millis(250);
 pub const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// Session of gaps that belong to no known session.
 const GAPS_SESSION: &str = "spool.gaps";
-/// Id of the first event of a session whose own first event is lost.
-const STARTED_ID: &str = "spool.started";
 
 /// What became of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,24 +192,31 @@ impl Delivery {
         Ok(!batch.is_empty() || !gaps.is_empty())
     }
 
-    /// Appends events, as many at once as the recorder takes.
+    /// Appends events, and looks at what became of them.
     async fn append_all(&self, events: &[&[u8]]) -> Result<(), StepError> {
+        let outcomes = self.outcomes(events).await?;
+        self.look_at(events, outcomes).await
+    }
+
+    /// Appends events, as many at once as the recorder takes; one outcome each, in order.
+    async fn outcomes(&self, events: &[&[u8]]) -> Result<Vec<Taken>, StepError> {
+        let mut outcomes = Vec::with_capacity(events.len());
         let mut waiting = vec![events];
         while let Some(some) = waiting.pop() {
             if some.is_empty() {
                 continue;
             }
             match self.recorder.append(some).await {
-                Ok(outcomes) => self.look_at(some, outcomes).await?,
+                Ok(taken) => outcomes.extend(taken),
                 Err(DeliveryError::Refused(_)) if some.len() > 1 => {
                     let (first, rest) = some.split_at(some.len() / 2);
                     waiting.extend([rest, first]);
                 }
-                Err(DeliveryError::Refused(reason)) => self.give_up(some[0], &reason).await?,
+                Err(DeliveryError::Refused(reason)) => outcomes.push(Taken::Rejected(reason)),
                 Err(later) => return Err(later.into()),
             }
         }
-        Ok(())
+        Ok(outcomes)
     }
 
     /// Looks at what became of events; those of sessions whose first event is lost are sent again behind one that is made up.
@@ -239,7 +246,8 @@ impl Delivery {
             .map(Vec::as_slice)
             .chain(orphans.iter().copied())
             .collect();
-        let outcomes = self.recorder.append(&again).await?;
+        // One more than a whole batch may be too many at once.
+        let outcomes = self.outcomes(&again).await?;
         for (event, outcome) in again.iter().zip(outcomes) {
             if let Taken::Rejected(problem) = outcome {
                 self.refused(event, &problem).await?;
@@ -269,16 +277,25 @@ impl Delivery {
             kind,
             "the recorder refuses an event; it is kept in rejected.ndjson beside the spool"
         );
-        // A gap that cannot be told would be counted for ever.
+        let mut count = 1;
+        let gaps = session(GAPS_SESSION);
         let is_gap = kind == "custom.gap";
-        let session = envelope.map_or_else(|| session(GAPS_SESSION), |envelope| envelope.session);
+        if is_gap {
+            count = gap_count(event);
+        }
+        let session = envelope.map_or_else(|| gaps.clone(), |envelope| envelope.session);
         let line = rejected::line(problem, event);
         let reason = format!("the recorder refused it: {problem}");
         blocking(&self.spool, move |spool| {
             rejected::keep(spool.folder(), &line)?;
             match is_gap {
+                false => spool.note_gap(&session, count, &reason),
+                // A session that ended takes none: it is told beside the sessions.
+                true if session != gaps => {
+                    spool.note_gap(&gaps, count, &format!("of session {session}: {reason}"))
+                }
+                // A gap that cannot be told anywhere would be counted for ever.
                 true => Ok(()),
-                false => spool.note_gap(&session, 1, &reason),
             }
         })
         .await
@@ -326,7 +343,7 @@ impl Pause {
             StepError::Delivery(DeliveryError::Later { after, .. }) => *after,
             _ => None,
         };
-        asked.map_or(doubled, |asked| asked.min(PAUSE_MAX))
+        asked.map_or(doubled, |asked| asked.clamp(PAUSE_MIN, PAUSE_MAX))
     }
 
     fn over(&mut self) {
@@ -359,35 +376,6 @@ pub async fn drained(spool: &Arc<Spool>, bound: Duration) -> bool {
 
 fn session(name: &str) -> SessionId {
     name.parse().expect("a constant that is an id")
-}
-
-fn gap_event(gap: &Gap) -> Vec<u8> {
-    let time = |ms: i64| {
-        jiff::Timestamp::from_millisecond(ms)
-            .ok()
-            .map(|time| time.to_string())
-    };
-    let session = gap.session.clone().unwrap_or_else(|| session(GAPS_SESSION));
-    let event = json!({
-        "id": format!("gap.{}.{}.{}", gap.first_ms, gap.last_ms, gap.count),
-        "session": session,
-        "type": "custom.gap",
-        "data": {
-            "count": gap.count,
-            "first": time(gap.first_ms),
-            "last": time(gap.last_ms),
-            "reason": gap.reason,
-        },
-    });
-    event.to_string().into_bytes()
-}
-
-/// The first event of a session whose own is lost; the same each time.
-fn start_event(session: &SessionId) -> Vec<u8> {
-    let data = json!({ "source": "spool: the session's own first event is lost" });
-    let event =
-        json!({ "id": STARTED_ID, "session": session, "type": "session.started", "data": data });
-    event.to_string().into_bytes()
 }
 
 /// Hash of a blob, as its address.

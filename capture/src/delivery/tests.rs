@@ -2,8 +2,9 @@
 
 use std::sync::Mutex;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::own_event::STARTED_ID;
 use super::*;
 use crate::spool::SpoolOptions;
 
@@ -18,6 +19,8 @@ struct Fake {
 
 #[derive(Clone)]
 enum Plan {
+    /// Takes no more than a number of events at once, from now on.
+    AtMost(usize),
     Later,
     Refuse,
     Reject(&'static str),
@@ -32,7 +35,16 @@ impl Recorder for Fake {
     }
 
     async fn append(&self, events: &[&[u8]]) -> Result<Vec<Taken>, DeliveryError> {
-        let planned = self.plan.lock().expect("no panic").pop();
+        let planned = {
+            let mut plan = self.plan.lock().expect("no panic");
+            match plan.last() {
+                Some(Plan::AtMost(max)) if events.len() > *max => {
+                    return Err(DeliveryError::Refused("batch-too-large".to_owned()));
+                }
+                Some(Plan::AtMost(_)) => None,
+                _ => plan.pop(),
+            }
+        };
         match &planned {
             Some(Plan::Later) => {
                 return Err(DeliveryError::Later {
@@ -52,6 +64,9 @@ impl Recorder for Fake {
             let session = event["session"].as_str().expect("a session").to_owned();
             if let (0, Some(Plan::Reject(problem))) = (number, &planned) {
                 return Taken::Rejected((*problem).to_owned());
+            }
+            if session == "ended" {
+                return Taken::Rejected("session-ended".to_owned());
             }
             if event["type"] == "session.started" {
                 if started.contains(&session) {
@@ -302,4 +317,53 @@ async fn what_did_not_fit_into_the_spool_is_told_when_recording_works_again() {
                 .is_some_and(|why| why.contains("do not fit")),
         "{data}"
     );
+}
+
+#[tokio::test]
+async fn a_whole_batch_of_a_session_whose_start_is_lost_goes_though_the_made_up_start_is_one_too_many()
+ {
+    let many: Vec<Record> = (0..8)
+        .map(|number| event("t", "custom.x", number))
+        .collect();
+    let rig = Rig::start(&[Plan::AtMost(8)], SpoolOptions::default(), &many);
+    let recorded = rig.recorded().await;
+    assert_eq!(recorded.len(), 9);
+    assert_eq!(recorded[0], pair("session.started", STARTED_ID));
+    assert_eq!(recorded[8], pair("custom.x", "7"));
+}
+
+#[tokio::test]
+async fn a_gap_of_a_session_that_takes_none_is_told_beside_the_sessions() {
+    let rig = Rig::start(&[], SpoolOptions::default(), &start_and_two());
+    rig.spool
+        .note_gap(&session("ended"), 3, "the queue was full")
+        .expect("noted");
+    let fake = Arc::clone(&rig.fake);
+    let told = async {
+        loop {
+            let events = fake.events.lock().expect("no panic").clone();
+            if let Some(gap) = events.iter().find(|event| event["type"] == "custom.gap") {
+                return gap.clone();
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let gap = timeout(Duration::from_secs(20), told)
+        .await
+        .expect("the gap is told");
+    assert_eq!(
+        (&gap["session"], &gap["data"]["count"]),
+        (&json!(GAPS_SESSION), &json!(3))
+    );
+    let reason = gap["data"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("session ended"), "{reason}");
+}
+
+#[test]
+fn a_recorder_that_asks_for_no_pause_gets_one() {
+    let error = StepError::Delivery(DeliveryError::Later {
+        after: Some(Duration::ZERO),
+        reason: "busy".to_owned(),
+    });
+    assert_eq!(Pause::default().next(&error), PAUSE_MIN);
 }

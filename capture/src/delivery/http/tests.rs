@@ -125,6 +125,39 @@ async fn what_may_go_later_is_told_from_what_is_refused() {
 }
 
 #[tokio::test]
+async fn only_a_recorder_refuses_for_good() {
+    let problem = r#"{"type":"urn:remembrancer:problem:invalid-event"}"#;
+    let (recorder, _asked) = recorder(vec![
+        answer("400 Bad Request", "", "<html>a proxy's page</html>"),
+        answer("422 Unprocessable Content", "", r#"{"type":"about:blank"}"#),
+        answer("400 Bad Request", "", problem),
+        answer("413 Payload Too Large", "", "<html>too large</html>"),
+    ])
+    .await;
+    let mut are_refused = Vec::new();
+    for _ in 0..4 {
+        let error = recorder
+            .append(&[b"{}"])
+            .await
+            .expect_err("nothing is taken");
+        are_refused.push(matches!(error, DeliveryError::Refused(_)));
+    }
+    assert_eq!(are_refused, [false, false, true, true]);
+}
+
+#[test]
+fn an_address_with_a_password_is_refused_and_not_repeated() {
+    for address in [
+        "http://user:secret@127.0.0.1:7171",
+        "http://secret@127.0.0.1:7171",
+    ] {
+        let error = HttpRecorder::new(address, "k").err().expect("refused");
+        assert!(matches!(error, HttpRecorderError::Credentials));
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn only_blobs_that_are_missing_are_sent() {
     let (one, two) = (b"one".as_slice(), b"two".as_slice());
     let missing = format!("{{\"missing\":[\"{}\"]}}", ContentHash::of(two));
