@@ -109,6 +109,11 @@ impl CallRecorder {
         self.conversations.get(session)
     }
 
+    /// The sessions that were forgotten since this was called last: nothing of them needs to be remembered for the next run.
+    pub fn take_forgotten(&mut self) -> Vec<SessionId> {
+        self.conversations.take_forgotten()
+    }
+
     /// Forgets which texts of a session were sent, because what was written last could not be kept: they are sent again, and so are
     /// the results among it.
     pub fn lost(&mut self, session: &SessionId) {

@@ -117,6 +117,8 @@ impl MatchedBy {
 pub struct Conversations {
     known: BTreeMap<SessionId, Conversation>,
     uses: u64,
+    /// Those that were forgotten since somebody asked.
+    forgotten: Vec<SessionId>,
 }
 
 impl Conversations {
@@ -210,6 +212,11 @@ impl Conversations {
         turn
     }
 
+    /// The sessions that were forgotten since this was called last.
+    pub fn take_forgotten(&mut self) -> Vec<SessionId> {
+        std::mem::take(&mut self.forgotten)
+    }
+
     fn forget_old(&mut self) {
         loop {
             let keys: usize = self.known.values().map(|known| known.keys.len()).sum();
@@ -222,6 +229,7 @@ impl Conversations {
                 return;
             };
             self.known.remove(&oldest);
+            self.forgotten.push(oldest);
         }
     }
 }

@@ -374,6 +374,11 @@ pub async fn drained(spool: &Arc<Spool>, bound: Duration) -> bool {
     timeout(bound, empty).await.is_ok()
 }
 
+/// Session of gaps that belong to no known session.
+pub(crate) fn gaps_session() -> SessionId {
+    session(GAPS_SESSION)
+}
+
 fn session(name: &str) -> SessionId {
     name.parse().expect("a constant that is an id")
 }

@@ -1,6 +1,7 @@
 //! The path of a request: to the API and back, with nothing in between that could wait.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -79,6 +80,7 @@ impl Forward {
             session: named(SESSION),
             agent: named(AGENT),
             queue: self.queue.clone(),
+            is_asked: AtomicBool::new(false),
         }))
     }
 }
@@ -101,6 +103,10 @@ pub(super) async fn pass(State(forward): State<Arc<Forward>>, request: Request) 
         .headers(headers);
     let has_body =
         length.is_some_and(|length| length > 0) || head.headers.contains_key(TRANSFER_ENCODING);
+    if let (Some(exchange), false) = (&exchange, has_body) {
+        // Without a body there is nothing to hand over.
+        exchange.is_asked.store(true, Ordering::Relaxed);
+    }
     // From here on, whatever ends this, the exchange's end is told: also that the client left.
     let mut answer = exchange.clone().map(Answer::awaited);
     if has_body {

@@ -125,7 +125,11 @@ impl Proxy {
         stop_requested: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ProxyError> {
         let appended = Arc::new(Notify::new());
-        let (queue, worker) = Worker::start(Arc::clone(&self.spool), Arc::clone(&appended))?;
+        let (queue, worker) = Worker::start(
+            Arc::clone(&self.spool),
+            Arc::clone(&appended),
+            self.upstream.as_str(),
+        )?;
         let (stop_delivery, stops) = watch::channel(false);
         let delivery = Delivery {
             spool: Arc::clone(&self.spool),

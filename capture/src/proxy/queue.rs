@@ -1,5 +1,6 @@
 //! The way from the path of requests to the thread that records: bounded, and never waited for.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -66,17 +67,23 @@ pub(super) struct Lost {
     pub(super) reason: &'static str,
 }
 
-/// The count of what was lost since it was told last.
+/// Most sessions whose losses are counted by themselves.
+const NAMED_MAX: usize = 64;
+
+/// The count of what was lost since it was told last: by the session that a header names, or else together.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Losses(Arc<Mutex<Option<Lost>>>);
+pub(super) struct Losses(Arc<Mutex<BTreeMap<Option<String>, Lost>>>);
 
 impl Losses {
-    pub(super) fn add(&self, lost: Lost) {
+    pub(super) fn add(&self, session: Option<&str>, lost: Lost) {
         let mut held = self
             .0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        *held = Some(match held.take() {
+        let session = session.map(str::to_owned);
+        let has_place = held.len() < NAMED_MAX || held.contains_key(&session);
+        let session = session.filter(|_| has_place);
+        let sum = match held.remove(&session) {
             None => lost,
             Some(before) => Lost {
                 count: before.count.saturating_add(lost.count),
@@ -84,24 +91,27 @@ impl Losses {
                 last: before.last.max(lost.last),
                 reason: lost.reason,
             },
-        });
+        };
+        held.insert(session, sum);
     }
 
-    pub(super) fn one(&self, reason: &'static str) {
+    pub(super) fn one(&self, session: Option<&str>, reason: &'static str) {
         let now = Timestamp::now();
-        self.add(Lost {
+        let lost = Lost {
             count: 1,
             first: now,
             last: now,
             reason,
-        });
+        };
+        self.add(session, lost);
     }
 
-    pub(super) fn take(&self) -> Option<Lost> {
-        self.0
+    pub(super) fn take(&self) -> BTreeMap<Option<String>, Lost> {
+        let mut held = self
+            .0
             .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .take()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        std::mem::take(&mut *held)
     }
 }
 
@@ -167,15 +177,16 @@ impl Queue {
     }
 
     /// Hands a message over whose room was taken, or counts it as lost; never waits.
-    pub(super) fn send(&self, message: Message) {
+    pub(super) fn send(&self, message: Message, session: Option<&str>) {
         let bytes = message.bytes();
         let is_asked = matches!(message, Message::Asked(_));
         if self.sender.try_send(message).is_err() {
             self.release(bytes);
-            self.losses.one(match is_asked {
+            let reason = match is_asked {
                 true => "requests passed faster than they could be recorded",
                 false => "answers passed faster than they could be recorded",
-            });
+            };
+            self.losses.one(session, reason);
         }
     }
 
@@ -229,15 +240,18 @@ mod tests {
         let (queue, messages) = queue();
         for _ in 0..MESSAGES_MAX + 3 {
             assert!(queue.reserve(1));
-            queue.send(message(1));
+            queue.send(message(1), None);
         }
-        let lost = queue.losses.take().expect("some are lost");
-        assert_eq!(lost.count, 3);
-        assert!(lost.first <= lost.last && queue.losses.take().is_none());
+        assert!(queue.reserve(1));
+        queue.send(message(1), Some("run-7"));
+        let lost = queue.losses.take();
+        let named = Some("run-7".to_owned());
+        assert_eq!((lost[&None].count, lost[&named].count), (3, 1));
+        assert!(lost[&None].first <= lost[&None].last && queue.losses.take().is_empty());
         assert!(messages.next().is_some());
         assert!(queue.reserve(1));
-        queue.send(message(1));
-        assert_eq!(queue.losses.take(), None, "there is room again");
+        queue.send(message(1), None);
+        assert!(queue.losses.take().is_empty(), "there is room again");
         while messages.receiver.try_recv().is_ok() {}
     }
 
@@ -246,7 +260,7 @@ mod tests {
         let (queue, messages) = queue();
         assert!(queue.reserve(BYTES_MAX - 10));
         assert!(!queue.reserve(11) && queue.reserve(10));
-        queue.send(message(10));
+        queue.send(message(10), None);
         assert!(messages.next().is_some());
         assert!(queue.reserve(10), "what was taken makes room");
         queue.release(10);
@@ -257,7 +271,7 @@ mod tests {
     fn what_waits_is_taken_before_the_thread_ends() {
         let (queue, messages) = queue();
         assert!(queue.reserve(2));
-        queue.send(message(2));
+        queue.send(message(2), None);
         queue.stop();
         assert!(messages.next().is_some() && messages.next().is_none());
         let (queue, messages) = super::queue();

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -27,6 +28,15 @@ pub(super) struct Exchange {
     pub(super) session: Option<String>,
     pub(super) agent: Option<String>,
     pub(super) queue: Queue,
+    /// Whether the request was handed over, or counted as lost.
+    pub(super) is_asked: AtomicBool,
+}
+
+impl Exchange {
+    /// Counts it as lost.
+    fn lost(&self, reason: &'static str) {
+        self.queue.losses.one(self.session.as_deref(), reason);
+    }
 }
 
 /// The pieces of a body, as many as are kept.
@@ -112,21 +122,23 @@ impl RequestTap {
         let Some(exchange) = self.exchange.take() else {
             return;
         };
-        if self.copy.is_cut {
-            exchange
-                .queue
-                .losses
-                .one("a request was larger than what is kept of one, or there was no room for it");
+        if exchange.is_asked.swap(true, Ordering::Relaxed) {
             return;
         }
-        exchange.queue.send(Message::Asked(AskedMessage {
+        if self.copy.is_cut {
+            exchange
+                .lost("a request was larger than what is kept of one, or there was no room for it");
+            return;
+        }
+        let asked = Message::Asked(AskedMessage {
             exchange: exchange.number,
             api: exchange.api,
             body: self.copy.hand_over(),
             session: exchange.session.clone(),
             agent: exchange.agent.clone(),
             at: Timestamp::now(),
-        }));
+        });
+        exchange.queue.send(asked, exchange.session.as_deref());
     }
 }
 
@@ -188,7 +200,11 @@ impl Answer {
         let Some(exchange) = self.exchange.take() else {
             return;
         };
-        exchange.queue.send(Message::Answered(AnsweredMessage {
+        if self.status.is_some() && !exchange.is_asked.swap(true, Ordering::Relaxed) {
+            exchange.lost("an answer came before all of its request had passed");
+            return;
+        }
+        let answered = Message::Answered(AnsweredMessage {
             exchange: exchange.number,
             status: self.status,
             is_stream: self.is_stream,
@@ -199,7 +215,8 @@ impl Answer {
                 ending
             },
             at: Timestamp::now(),
-        }));
+        });
+        exchange.queue.send(answered, exchange.session.as_deref());
     }
 }
 
@@ -312,16 +329,36 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn an_answer_whose_last_piece_says_so_is_whole_though_nobody_asks_for_more() {
+    fn exchange(is_asked: bool) -> (Arc<Exchange>, super::super::queue::Messages) {
         let (queue, messages) = queue();
-        let exchange = Arc::new(Exchange {
+        let exchange = Exchange {
             number: queue.number(),
             api: Api::OpenAiChat,
-            session: None,
+            session: Some("run-7".to_owned()),
             agent: None,
             queue,
-        });
+            is_asked: AtomicBool::new(is_asked),
+        };
+        (Arc::new(exchange), messages)
+    }
+
+    #[test]
+    fn an_answer_before_the_end_of_its_request_is_a_loss_of_the_session_that_is_named() {
+        let (exchange, messages) = exchange(false);
+        let body = axum::body::Body::from("{}").into_data_stream();
+        let mut upload = RequestTap::new(body, None, Arc::clone(&exchange));
+        let mut answer = Answer::awaited(Arc::clone(&exchange));
+        answer.begun(413, false, Some(0));
+        drop(answer);
+        let lost = exchange.queue.losses.take();
+        assert_eq!(lost[&Some("run-7".to_owned())].count, 1);
+        upload.ended();
+        assert!(messages.waiting().is_none(), "it is counted already");
+    }
+
+    #[tokio::test]
+    async fn an_answer_whose_last_piece_says_so_is_whole_though_nobody_asks_for_more() {
+        let (exchange, messages) = exchange(true);
         let mut answer = Answer::awaited(exchange);
         answer.begun(200, false, None);
         let mut tap = ResponseTap::new(LastPiece(Some(Bytes::from_static(b"{}"))), answer);

@@ -50,12 +50,13 @@ impl Worker {
     pub(super) fn start(
         spool: Arc<Spool>,
         appended: Arc<Notify>,
+        upstream: &str,
     ) -> io::Result<(Queue, JoinHandle<()>)> {
         let (queue, messages) = queue();
-        let remembered = Remembered::beside(spool.folder())?;
+        let remembered = Remembered::beside(spool.folder(), upstream);
         let run = uuid::Uuid::now_v7().simple().to_string();
         let mut recorder = CallRecorder::new(run.clone());
-        for conversation in remembered.load(SystemTime::now())? {
+        for conversation in remembered.load(SystemTime::now()) {
             recorder.remember(conversation);
         }
         let mut worker = Self {
@@ -83,6 +84,7 @@ impl Worker {
                     tracing::warn!(%error, "what was recorded last may not survive the end of the machine");
                 }
             }
+            worker.tell_last_losses();
         })?;
         Ok((queue, handle))
     }
@@ -92,7 +94,7 @@ impl Worker {
         let handled = catch_unwind(AssertUnwindSafe(|| self.handle(message)));
         if handled.is_err() {
             tracing::error!("recording an exchange failed");
-            self.losses.one("recording it failed");
+            self.losses.one(None, "recording it failed");
         }
     }
 
@@ -142,16 +144,13 @@ impl Worker {
                     "a request passed and is not recorded"
                 );
                 let at = message.at;
-                match &message.session {
-                    // Counting it is all that can be done; where even that fails nobody is left to tell.
-                    Some(name) => drop(self.spool.note_gap(&session_name(name, 1), 1, reason)),
-                    None => self.losses.add(Lost {
-                        count: 1,
-                        first: at,
-                        last: at,
-                        reason,
-                    }),
-                }
+                let lost = Lost {
+                    count: 1,
+                    first: at,
+                    last: at,
+                    reason,
+                };
+                self.losses.add(message.session.as_deref(), lost);
             }
         }
     }
@@ -209,13 +208,38 @@ impl Worker {
         {
             tracing::warn!(%error, %session, "the conversation is not remembered for the next start");
         }
+        for forgotten in self.recorder.take_forgotten() {
+            self.remembered.forget(&forgotten);
+        }
     }
 
     /// Tells about exchanges that were not recorded, in every session that they may belong to.
     fn tell_losses(&mut self) {
-        let Some(lost) = self.losses.take() else {
-            return;
-        };
+        for (session, lost) in self.losses.take() {
+            match session {
+                Some(name) => self.count_gap(&session_name(&name, 1), &lost),
+                None => self.tell_concerned(lost),
+            }
+        }
+    }
+
+    /// At the end nobody is waited for: what has no session to tell is counted beside the sessions.
+    fn tell_last_losses(&mut self) {
+        self.tell_losses();
+        for lost in self.losses.take().into_values() {
+            self.count_gap(&crate::delivery::gaps_session(), &lost);
+        }
+    }
+
+    /// Counts it in the spool, from where it is told. Where even that fails nobody is left to tell.
+    fn count_gap(&self, session: &SessionId, lost: &Lost) {
+        match self.spool.note_gap(session, lost.count, lost.reason) {
+            Ok(()) => self.appended.notify_one(),
+            Err(error) => tracing::warn!(%error, %session, "exchanges passed and are not counted"),
+        }
+    }
+
+    fn tell_concerned(&mut self, lost: Lost) {
         let from = lost.first.as_millisecond() - CONCERNED_MS;
         let mut concerned: Vec<(i64, SessionId)> = self
             .used
@@ -225,7 +249,7 @@ impl Worker {
             .collect();
         if concerned.is_empty() {
             // Nobody to tell yet: with the next session that is used.
-            self.losses.add(lost);
+            self.losses.add(None, lost);
             return;
         }
         concerned.sort();

@@ -1,7 +1,7 @@
 //! The reading side of a spool.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::frame::{self, Found};
@@ -87,7 +87,12 @@ impl Drainer {
         let bytes = serde_json::to_vec(&end).map_err(|error| failed(error.into()))?;
         let path = self.folder.join(POSITION);
         let new = self.folder.join("delivered.new");
-        fs::write(&new, bytes)
+        super::private()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&new)
+            .and_then(|mut file| file.write_all(&bytes))
             .and_then(|()| fs::rename(&new, &path))
             .map_err(failed)?;
         self.position = end;

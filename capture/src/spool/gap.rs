@@ -1,6 +1,6 @@
 //! What could not even be spooled, counted by session, in a file that is made beforehand: rewriting it needs no new room.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub(super) struct GapFile(File);
 impl GapFile {
     /// Opens the file, or makes it at its full size.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let mut file = OpenOptions::new()
+        let mut file = super::private()
             .read(true)
             .write(true)
             .create(true)

@@ -246,7 +246,7 @@ impl Spool {
         let (number, at) = self.place(segments.last(), *written).map_err(failed)?;
         let path = segment_path(&self.folder, number);
         let is_new = at == 0;
-        let mut file = OpenOptions::new()
+        let mut file = private()
             .append(true)
             .create(true)
             .open(&path)
@@ -363,7 +363,7 @@ fn segment_path(folder: &Path, number: u64) -> PathBuf {
 }
 
 fn lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
+    private()
         .write(true)
         .create(true)
         .truncate(false)
@@ -377,6 +377,15 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+/// Options for a file that only its owner can read, where opening makes it.
+pub(crate) fn private() -> OpenOptions {
+    #[cfg_attr(not(unix), allow(unused_mut))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// A file's name is on disk only once its folder is.

@@ -270,3 +270,34 @@ fn several_appenders_and_a_drainer_lose_nothing_and_keep_each_ones_order() {
         assert_eq!(numbers, (0..each).collect::<Vec<_>>());
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_can_read_what_is_in_a_spool() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let parent = tempfile::tempdir().expect("a folder");
+    let folder = parent.path().join("spool");
+    let spool = open(&folder);
+    for text in ["one", "two"] {
+        spool.append(&session(), &[event(text)]).expect("appended");
+    }
+    let mut drain_side = drainer(&spool);
+    let batch = drain_side.next(1, 100).expect("readable");
+    drain_side.delivered(&batch).expect("noted");
+    let mode = |path: &Path| {
+        fs::metadata(path)
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!(mode(&folder), 0o700);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).expect("listed") {
+        let path = entry.expect("readable").path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        names.push(path.file_name().expect("a name").to_owned());
+    }
+    assert!(names.iter().any(|name| name == "delivered"), "{names:?}");
+    assert!(names.len() >= 5, "{names:?}");
+}
