@@ -177,13 +177,20 @@ impl Drainer {
                     batch.end = place(at);
                 }
                 Found::End => return Ok(false),
-                // The last one is still written to; in any other nothing can follow what a crash cut off.
-                Found::Torn if is_last => return Ok(false),
-                Found::Torn => {
-                    batch.damaged += 1;
-                    batch.end = place(segment.bytes);
-                    return Ok(false);
-                }
+                Found::Torn => match frame::next_sound(&mut file, at, segment.bytes)? {
+                    Some(next) => {
+                        batch.damaged += 1;
+                        at = next;
+                        batch.end = place(at);
+                    }
+                    // The last one is still written to; in any other nothing can follow what a crash cut off.
+                    None if is_last => return Ok(false),
+                    None => {
+                        batch.damaged += 1;
+                        batch.end = place(segment.bytes);
+                        return Ok(false);
+                    }
+                },
             }
         }
     }

@@ -8,7 +8,7 @@
 //! | 8 | the first bytes of the BLAKE3 hash over the nine bytes before and the content |
 //! | … | the content |
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek};
 
 use remembrancer_schema::ContentHash;
 
@@ -17,6 +17,9 @@ const MAGIC: [u8; 4] = *b"RMS1";
 pub(super) const HEADER_BYTES: usize = 17;
 /// Largest content of a record, in bytes: that of the largest blob that a recorder takes.
 pub const RECORD_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Most bytes of contents that are hashed in the search for a whole frame behind a damaged one.
+const SEARCH_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// What is kept until it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,11 +89,15 @@ pub(super) enum Found {
 }
 
 /// Reads the frame at a place.
-pub(super) fn read_at(file: &mut (impl Read + Seek), at: u64, end: u64) -> io::Result<Found> {
+pub(super) fn read_at(
+    file: &mut BufReader<impl Read + Seek>,
+    at: u64,
+    end: u64,
+) -> io::Result<Found> {
     if at >= end {
         return Ok(Found::End);
     }
-    file.seek(SeekFrom::Start(at))?;
+    go_to(file, at)?;
     let Some((head, sum, length)) = read_header(file, at, end)? else {
         return Ok(Found::Torn);
     };
@@ -110,13 +117,77 @@ pub(super) fn read_at(file: &mut (impl Read + Seek), at: u64, end: u64) -> io::R
     })
 }
 
-/// The place behind the last whole frame of a segment, from `at`. Contents are passed over.
-pub(super) fn sound_end(file: &mut (impl Read + Seek), mut at: u64, end: u64) -> io::Result<u64> {
+/// Goes to a place, and keeps what was read ahead if that is among it.
+fn go_to(file: &mut BufReader<impl Read + Seek>, at: u64) -> io::Result<()> {
+    let now = file.stream_position()?;
+    file.seek_relative(at.wrapping_sub(now).cast_signed())
+}
+
+/// The place of the next whole frame behind a damaged header at `at`; none if only what a crash cut off stands there.
+///
+/// A crash leaves the beginning of a frame as it was written. Then nothing behind it is taken for a frame: it is content, and an
+/// agent may have written what looks like one.
+pub(super) fn next_sound(
+    file: &mut BufReader<impl Read + Seek>,
+    at: u64,
+    end: u64,
+) -> io::Result<Option<u64>> {
+    go_to(file, at)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(end - at).read_to_end(&mut bytes)?;
+    let magic = MAGIC.len().min(bytes.len());
+    let is_cut_off = bytes[..magic] == MAGIC[..magic]
+        && bytes
+            .first_chunk::<9>()
+            .is_none_or(|head| length_of(head) <= RECORD_BYTES_MAX);
+    if is_cut_off {
+        return Ok(None);
+    }
+    let mut hashed = 0;
+    for place in 1..bytes.len() {
+        let Some((header, content)) = bytes[place..].split_first_chunk::<HEADER_BYTES>() else {
+            break;
+        };
+        let (mut head, mut sum) = ([0; 9], [0; 8]);
+        head.copy_from_slice(&header[..9]);
+        sum.copy_from_slice(&header[9..]);
+        let Some(content) = content.get(..length_of(&head)) else {
+            continue;
+        };
+        if head[..4] != MAGIC {
+            continue;
+        }
+        hashed += content.len();
+        if checksum(&head, content) == sum {
+            return Ok(Some(at + place as u64));
+        }
+        if hashed > SEARCH_BYTES_MAX {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// The length that a head announces.
+fn length_of(head: &[u8; 9]) -> usize {
+    u32::from_le_bytes([head[5], head[6], head[7], head[8]]) as usize
+}
+
+/// The place behind the last whole frame of a segment, from `at`. Contents are passed over, and damaged headers with whole frames
+/// behind them.
+pub(super) fn sound_end(
+    file: &mut BufReader<impl Read + Seek>,
+    mut at: u64,
+    end: u64,
+) -> io::Result<u64> {
     while at < end {
-        file.seek(SeekFrom::Start(at))?;
+        go_to(file, at)?;
         match read_header(file, at, end)? {
             Some((_, _, length)) => at += (HEADER_BYTES + length) as u64,
-            None => break,
+            None => match next_sound(file, at, end)? {
+                Some(next) => at = next,
+                None => break,
+            },
         }
     }
     Ok(at)
@@ -134,11 +205,10 @@ fn read_header(file: &mut impl Read, at: u64, end: u64) -> io::Result<Option<Hea
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         outcome => outcome?,
     }
-    let (mut head, mut sum, mut length) = ([0; 9], [0; 8], [0; 4]);
+    let (mut head, mut sum) = ([0; 9], [0; 8]);
     head.copy_from_slice(&header[..9]);
     sum.copy_from_slice(&header[9..]);
-    length.copy_from_slice(&header[5..9]);
-    let length = u32::from_le_bytes(length) as usize;
+    let length = length_of(&head);
     let is_frame = head[..4] == MAGIC
         && length <= RECORD_BYTES_MAX
         && (HEADER_BYTES + length) as u64 <= end - at;
@@ -159,7 +229,7 @@ mod tests {
 
     fn read_all(bytes: &[u8]) -> (Vec<Record>, usize, bool) {
         let (mut at, mut found, mut damaged) = (0, Vec::new(), 0);
-        let mut file = Cursor::new(bytes);
+        let mut file = BufReader::new(Cursor::new(bytes));
         loop {
             match read_at(&mut file, at, bytes.len() as u64).expect("memory can be read") {
                 Found::Record(record, behind) => {
@@ -199,7 +269,7 @@ mod tests {
             let (found, damaged, torn) = read_all(&bytes[..cut]);
             assert_eq!(found.len(), cut / one, "cut at {cut}");
             assert_eq!((damaged, torn), (0, cut != one), "cut at {cut}");
-            let mut file = Cursor::new(&bytes[..cut]);
+            let mut file = BufReader::new(Cursor::new(&bytes[..cut]));
             let sound = sound_end(&mut file, 0, cut as u64).expect("memory can be read");
             assert_eq!(sound, (cut / one * one) as u64);
         }
@@ -212,5 +282,31 @@ mod tests {
                 "byte {at}: {found:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_damaged_header_hides_no_frame_behind_it_and_content_is_no_frame() {
+        let records = ["first", "other", "third"].map(|text| Record::Event(text.into()));
+        let bytes = written(&records);
+        let one = (HEADER_BYTES + 5) as u64;
+        for (place, value) in [(0, b'x'), (8, 0xff)] {
+            let mut changed = bytes.clone();
+            changed[one as usize + place] = value;
+            let end = changed.len() as u64;
+            let mut file = BufReader::new(Cursor::new(&changed));
+            assert!(matches!(read_at(&mut file, one, end), Ok(Found::Torn)));
+            assert_eq!(
+                next_sound(&mut file, one, end).expect("readable"),
+                Some(2 * one)
+            );
+            assert_eq!(sound_end(&mut file, 0, end).expect("readable"), end);
+        }
+        // A blob that was cut off, with a frame in what was written of it.
+        let blob = Record::Blob([&bytes[..], &[0; 100]].concat());
+        let cut = &written(&[blob])[..bytes.len() + 40];
+        let mut file = BufReader::new(Cursor::new(cut));
+        let end = cut.len() as u64;
+        assert_eq!(next_sound(&mut file, 0, end).expect("readable"), None);
+        assert_eq!(sound_end(&mut file, 0, end).expect("readable"), 0);
     }
 }

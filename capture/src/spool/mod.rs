@@ -252,8 +252,8 @@ impl Spool {
             .open(&path)
             .map_err(failed)?;
         if let Err(error) = file.write_all(&bytes) {
-            // What was written of it goes away, so that the room does too.
-            drop(file.set_len(at));
+            // A frame that was cut off goes away with the next append. Whole ones stay: they may be delivered already, and
+            // what is appended in their place would then be taken for delivered too.
             return Err(failed(error));
         }
         if self.options.sync {

@@ -301,3 +301,27 @@ fn only_the_owner_can_read_what_is_in_a_spool() {
     assert!(names.iter().any(|name| name == "delivered"), "{names:?}");
     assert!(names.len() >= 5, "{names:?}");
 }
+
+#[test]
+fn a_damaged_header_is_counted_and_what_stands_behind_it_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for text in ["one", "two", "three"] {
+        open(folder.path())
+            .append(&session(), &[event(text)])
+            .expect("appended");
+    }
+    let path = segment_path(folder.path(), 1);
+    let mut bytes = fs::read(&path).expect("it is there");
+    bytes[20] = b'X';
+    fs::write(&path, bytes).expect("written");
+    let spool = open(folder.path());
+    spool
+        .append(&session(), &[event("four")])
+        .expect("appended");
+    let mut drain_side = drainer(&spool);
+    let batch = drain_side.next(10, 1000).expect("readable");
+    assert_eq!(batch.records, ["one", "three", "four"].map(event));
+    assert_eq!(batch.damaged, 1);
+    drain_side.delivered(&batch).expect("noted");
+    assert!(spool.is_empty().expect("readable"));
+}
