@@ -19,7 +19,7 @@ pub struct Appearance {
     pub(super) keys: Vec<Key>,
     pub(super) instructions: Key,
     pub(super) calls: BTreeSet<Key>,
-    /// Messages' parts that no other conversation has by chance: those with ids, and encrypted ones.
+    /// Messages' parts that no other conversation has by chance: those with ids, encrypted ones, and summaries.
     pub(super) unique: BTreeSet<Key>,
     /// Whether its beginning reads like what a compaction leaves.
     pub(super) reads_like_a_summary: bool,
@@ -55,7 +55,9 @@ impl Appearance {
             keys: sent().map(part_key).collect(),
             instructions: list_key(instructions),
             unique: sent()
-                .filter(|part| part.encrypted || part.call_id.is_some())
+                .filter(|part| {
+                    part.encrypted || part.call_id.is_some() || part.kind == PartKind::Summary
+                })
                 .map(part_key)
                 .collect(),
             reads_like_a_summary: sent()
