@@ -5,7 +5,8 @@ use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::frame::{self, Found};
-use super::{Gap, GapFile, Record, Segment, SpoolError, disk, lock_file, segment_path, segments};
+use super::segment::{Segment, segment_path, segments};
+use super::{Gap, GapFile, Record, SpoolError, disk, lock_file};
 use serde::{Deserialize, Serialize};
 
 /// The place up to which everything was delivered.

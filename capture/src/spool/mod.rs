@@ -7,7 +7,7 @@
 //! - **Several processes** may append, and one drains at a time. Appending holds a lock for the time of one write.
 //! - **A crash** while appending leaves a frame cut off at the end of a segment. The next one who appends removes it: what was not
 //!   acknowledged is not there. A crash while draining delivers the last batch twice, which a recorder notices by the events' ids.
-//! - **A frame whose checksum does not hold** is passed over and counted; the frames behind it are read.
+//! - **A frame whose checksum or header does not hold** is passed over and counted; the frames behind it are read.
 //! - **Durability.** With [`SpoolOptions::sync`] an append returns after the disk has it (`fdatasync`, and the folder too when a
 //!   segment is new). Without, it survives the end of the process, but not that of the machine within some seconds, unless
 //!   [`Spool::sync`] is called after it.
@@ -18,6 +18,7 @@ mod drain;
 mod frame;
 mod gap;
 mod place;
+mod segment;
 #[cfg(test)]
 mod tests;
 
@@ -35,11 +36,10 @@ pub use gap::Gap;
 pub use place::folder_for;
 
 use gap::GapFile;
+use segment::{Segment, Sizes, segment_path, segments};
 
 /// A segment that has more bytes than this gets no more records.
 const SEGMENT_BYTES_MAX: u64 = 1024 * 1024;
-/// Ending of the segments' names.
-const SEGMENT: &str = "segment";
 
 /// How a spool is kept.
 #[derive(Debug, Clone)]
@@ -101,6 +101,8 @@ pub struct Spool {
     gaps: GapFile,
     /// The segment that was written last, and its length then: known to be sound up to there.
     written: Mutex<Option<(u64, u64)>>,
+    /// Sizes of segments that get no more records.
+    sizes: Mutex<Sizes>,
     /// Segments that were appended to without waiting for the disk.
     unsynced: Mutex<BTreeSet<u64>>,
 }
@@ -118,6 +120,7 @@ impl Spool {
             lock,
             gaps,
             written: Mutex::new(None),
+            sizes: Mutex::default(),
             unsynced: Mutex::default(),
         })
     }
@@ -127,7 +130,7 @@ impl Spool {
         &self.folder
     }
 
-    /// Appends records of a session: all of them, or none. What cannot be appended is counted as a gap of the session.
+    /// Appends records of a session: all of them, or none, unless the disk fails within. What cannot be appended is counted as a gap.
     ///
     /// Waits for other processes that append, and for the disk: not for the path of a request.
     pub fn append(&self, session: &SessionId, records: &[Record]) -> Result<(), SpoolError> {
@@ -231,8 +234,12 @@ impl Spool {
         }
         let mut bytes = Vec::new();
         records.iter().for_each(|record| record.write(&mut bytes));
-        let segments = segments(&self.folder).map_err(|error| self.disk("listing it", error))?;
-        let held: u64 = segments.iter().map(|segment| segment.bytes).sum();
+        let (held, last) = self
+            .sizes
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .read(&self.folder)
+            .map_err(|error| self.disk("listing it", error))?;
         let wanted = bytes.len() as u64;
         if held.saturating_add(wanted) > self.options.bytes_max {
             return Err(SpoolError::Full {
@@ -243,7 +250,7 @@ impl Spool {
             });
         }
         let failed = |error| self.disk("writing", error);
-        let (number, at) = self.place(segments.last(), *written).map_err(failed)?;
+        let (number, at) = self.place(last.as_ref(), *written).map_err(failed)?;
         let path = segment_path(&self.folder, number);
         let is_new = at == 0;
         let mut file = private()
@@ -322,44 +329,6 @@ fn disk(folder: &Path, what: &'static str, error: io::Error) -> SpoolError {
         what,
         error,
     }
-}
-
-/// A segment in the folder.
-#[derive(Debug, Clone, Copy)]
-struct Segment {
-    number: u64,
-    bytes: u64,
-}
-
-/// The segments, oldest first.
-fn segments(folder: &Path) -> io::Result<Vec<Segment>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let path = entry.path();
-        if path.extension().is_none_or(|ending| ending != SEGMENT) {
-            continue;
-        }
-        let number = path
-            .file_stem()
-            .and_then(|name| name.to_str()?.parse().ok());
-        let Some(number) = number else { continue };
-        match entry.metadata() {
-            Ok(metadata) => found.push(Segment {
-                number,
-                bytes: metadata.len(),
-            }),
-            // Drained meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    found.sort_by_key(|segment| segment.number);
-    Ok(found)
-}
-
-fn segment_path(folder: &Path, number: u64) -> PathBuf {
-    folder.join(format!("{number:020}.{SEGMENT}"))
 }
 
 fn lock_file(path: &Path) -> io::Result<File> {
