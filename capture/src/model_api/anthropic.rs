@@ -26,7 +26,7 @@ struct Body<'a> {
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
     #[serde(borrow)]
-    messages: Vec<Message<'a>>,
+    messages: Option<Vec<Message<'a>>>,
     metadata: Option<Metadata>,
     context_management: Option<ContextManagement>,
 }
@@ -67,6 +67,9 @@ struct EditTrigger {
 /// Reads a request's body.
 pub fn request(body: &[u8]) -> Result<ModelRequest, ReadError> {
     let body: Body<'_> = block::read("request", body)?;
+    let messages = body
+        .messages
+        .ok_or_else(|| ReadError::missing("request", "messages"))?;
     let mut request = ModelRequest {
         model: body.model,
         group: body.metadata.and_then(|metadata| group(&metadata.user_id?)),
@@ -87,7 +90,7 @@ pub fn request(body: &[u8]) -> Result<ModelRequest, ReadError> {
         );
     }
     let before_messages = request.parts.len();
-    for (index, message) in body.messages.iter().enumerate() {
+    for (index, message) in messages.iter().enumerate() {
         let kind = match message.role.as_str() {
             "assistant" => PartKind::Assistant,
             "system" => PartKind::System,

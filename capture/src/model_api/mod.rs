@@ -98,6 +98,16 @@ impl ReadError {
     }
 }
 
+impl ReadError {
+    /// A field that is not there.
+    fn missing(what: &'static str, field: &str) -> Self {
+        Self {
+            what,
+            reason: format!("it has no {field:?}"),
+        }
+    }
+}
+
 /// A request, read.
 #[derive(Debug, Default)]
 pub struct ModelRequest {

@@ -71,7 +71,9 @@ impl Forward {
         let api =
             (request.method() == Method::POST).then(|| Api::of_path(request.uri().path()))??;
         let named = |name: &str| {
-            let value = request.headers().get(name)?.to_str().ok()?.trim();
+            // Other letters than those of ASCII are a name too.
+            let value = String::from_utf8_lossy(request.headers().get(name)?.as_bytes());
+            let value = value.trim();
             (!value.is_empty() && value.len() <= NAME_BYTES_MAX).then(|| value.to_owned())
         };
         Some(Arc::new(Exchange {
@@ -274,13 +276,15 @@ mod tests {
     fn an_exchange_is_a_post_to_an_api_that_is_known() {
         crate::tls::install();
         let forward = forward("https://api.example");
-        let request = |method: &str, path: &str| {
-            let request = Request::builder()
-                .method(method)
-                .uri(path)
-                .header(SESSION, " s-1 ");
+        let named = |method: &str, path: &str, name: &[u8]| {
+            let name = HeaderValue::from_bytes(name).expect("a value");
+            let request = Request::builder().method(method).uri(path);
+            let request = request.header(SESSION, name);
             forward.exchange(&request.body(Body::empty()).expect("a request"))
         };
+        let request = |method: &str, path: &str| named(method, path, b" s-1 ");
+        let other = named("POST", "/v1/messages", "Prüfung".as_bytes()).expect("recorded");
+        assert_eq!(other.session.as_deref(), Some("Prüfung"));
         assert_eq!(
             request("POST", "/v1/messages")
                 .and_then(|exchange| exchange.session.clone())

@@ -125,7 +125,14 @@ fn a_document_whose_words_are_not_read_makes_the_context_incomplete() {
 
 #[test]
 fn what_is_no_request_is_an_error_and_what_is_odd_is_kept() {
-    for bad in ["", "[1", "7", "{\"messages\": 7}", "\u{1}"] {
+    for bad in [
+        "",
+        "[1",
+        "7",
+        "{\"messages\": 7}",
+        "{\"role\":\"user\"}",
+        "\u{1}",
+    ] {
         assert!(request(bad.as_bytes()).is_err(), "{bad}");
     }
     assert!(request(&[0xff, 0xfe]).is_err());
