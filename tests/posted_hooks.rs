@@ -125,6 +125,40 @@ fn posted_hooks_are_recorded_and_a_restart_in_between_is_not_seen() {
 }
 
 #[test]
+fn a_hook_whose_event_is_rejected_is_refused_and_the_next_is_recorded() {
+    let server = Server::start();
+    let key = server.key("write");
+    let call = |id: &str| json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {}});
+    assert_eq!(hook(&server, &key, "PreToolUse", call("a")), 204);
+    // Somebody else ends the session.
+    let ended = json!([{"id": "end", "session": "claude-code-hooks:s1", "type": "session.ended", "data": {"status": "completed"}}]);
+    let ended = ended.to_string();
+    let answer = server.send(
+        "POST",
+        "/v1/events",
+        Some(&key),
+        "application/json",
+        ended.as_bytes(),
+    );
+    assert!(answer.body.contains("recorded"), "{answer:?}");
+    assert_eq!(hook(&server, &key, "PreToolUse", call("b")), 422);
+    assert_eq!(hook(&server, &key, "PreToolUse", call("c")), 204);
+    let run = "/v1/sessions/claude-code-hooks:s1:run-2/entries?limit=500";
+    let entries = server.get(&server.key("read"), run).to_string();
+    assert!(entries.contains("tool.called"), "{entries}");
+}
+
+#[test]
+fn another_method_is_refused_without_a_body_too() {
+    let server = Server::start();
+    let key = server.key("write");
+    for method in ["GET", "PUT", "DELETE"] {
+        let answer = server.send(method, "/hooks/claude", Some(&key), "application/json", b"");
+        assert_eq!((answer.status, answer.body.as_str()), (405, ""), "{method}");
+    }
+}
+
+#[test]
 fn a_refusal_has_its_status_and_no_body() {
     let server = Server::start();
     let (write, read) = (server.key("write"), server.key("read"));

@@ -13,9 +13,10 @@ use bytes::Bytes;
 use remembrancer_capture::hook::{self, Arrival, Attached, HookPayload, Program, SessionStanding};
 use remembrancer_recorder::{
     Intake, IntakeAnswer, IntakeDescription, IntakeRequest, LedgerError, Outcome, OwnedEvent,
-    PAGE_ITEMS_MAX, Problem, Reader, SessionSummary, WorkspaceName,
+    PAGE_ITEMS_MAX, Problem, Reader, Rejection, SessionSummary, WorkspaceName,
 };
 use remembrancer_schema::{Entry, Payload};
+use tokio::sync::OwnedMutexGuard;
 
 /// Sessions that are remembered; of further ones, those are forgotten that were silent the longest, and found again in the ledger.
 const SESSIONS_MAX: usize = 1_000;
@@ -45,6 +46,10 @@ enum HookError {
     Event(#[from] remembrancer_schema::EventError),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    #[error("an event was rejected: {0}")]
+    Rejected(Rejection),
+    #[error("reading what is recorded of the session ended badly: {0}")]
+    Reading(#[from] tokio::task::JoinError),
 }
 
 impl HookIntake {
@@ -77,11 +82,37 @@ impl HookIntake {
         Arc::clone(shared)
     }
 
+    /// What is known of a session, read from the ledger where that was not done yet. An agent that does not wait so long ends its
+    /// request; the reading goes on, or a long session would never be known again.
+    async fn restored(
+        &self,
+        shared: Shared,
+        payload: &HookPayload<'_>,
+        reader: &Reader,
+    ) -> Result<OwnedMutexGuard<SessionStanding>, HookError> {
+        let mut standing = shared.lock_owned().await;
+        let agent_id = payload.agent_id();
+        // A sub-agent's session names its parent's.
+        if standing.knows(None) && standing.knows(agent_id.as_deref()) {
+            return Ok(standing);
+        }
+        let (program, session, reader) = (self.program, payload.session_id.clone(), reader.clone());
+        let reading = tokio::spawn(async move {
+            for agent in [None, agent_id.as_deref()] {
+                if !standing.knows(agent) {
+                    restore(&mut standing, program, &session, agent, &reader).await?;
+                }
+            }
+            Ok(standing)
+        });
+        reading.await?
+    }
+
     async fn record(&self, request: &IntakeRequest) -> Result<(), HookError> {
         let payload = HookPayload::parse(&request.body)?;
         let key = (request.workspace().clone(), payload.session_id.clone());
         let shared = self.session(key);
-        let mut standing = shared.lock().await;
+        let mut standing = self.restored(shared, &payload, request.reader()).await?;
         let now = jiff::Timestamp::now();
         let (time, name) = (now.to_string(), uuid::Uuid::now_v7().simple().to_string());
         let arrival = Arrival {
@@ -93,7 +124,6 @@ impl HookIntake {
             attached: Attached::default(),
         };
         let mut next = standing.clone();
-        restore(&mut next, &arrival, request.reader()).await?;
         let written = hook::translate(&mut next, &arrival)?;
         for (_, bytes) in written.blobs {
             request.store_blob(Bytes::from(bytes)).await?;
@@ -102,40 +132,40 @@ impl HookIntake {
         let events: Result<Vec<OwnedEvent>, _> = events
             .map(|event| OwnedEvent::parse(Bytes::from(event.bytes)))
             .collect();
-        for outcome in request.append(events?).await? {
-            if let Outcome::Rejected(rejection) = outcome {
-                tracing::warn!(%rejection, "an event of a hook was not recorded");
-            }
+        let outcomes = request.append(events?).await?;
+        let mut rejections = outcomes.into_iter().filter_map(|outcome| match outcome {
+            Outcome::Rejected(rejection) => Some(rejection),
+            Outcome::Recorded { .. } | Outcome::Duplicate { .. } => None,
+        });
+        if let Some(rejection) = rejections.next() {
+            // The ledger knows better how the session stands: the next hook looks there.
+            *standing = SessionStanding::default();
+            return Err(HookError::Rejected(rejection));
         }
         *standing = next;
         Ok(())
     }
 }
 
-/// Finds out from the ledger how a session stands, where that is not known: after a restart.
+/// Finds out from the ledger how a session stands: after a restart.
 async fn restore(
     standing: &mut SessionStanding,
-    arrival: &Arrival<'_>,
+    program: Program,
+    session: &str,
+    agent: Option<&str>,
     reader: &Reader,
 ) -> Result<(), HookError> {
-    let agent_id = arrival.payload.agent_id();
-    // A sub-agent's session names its parent's.
-    for agent in [None, agent_id.as_deref()] {
-        if standing.knows(agent) {
-            continue;
+    let mut newest: Option<(u32, SessionSummary)> = None;
+    for run in 1..=RUNS_MAX {
+        let id = hook::session_id(program, session, agent, run)?;
+        match reader.session(&id).await? {
+            Some(session) => newest = Some((run, session)),
+            None => break,
         }
-        let mut newest: Option<(u32, SessionSummary)> = None;
-        for run in 1..=RUNS_MAX {
-            let id = hook::session_id(arrival.program, &arrival.payload.session_id, agent, run)?;
-            match reader.session(&id).await? {
-                Some(session) => newest = Some((run, session)),
-                None => break,
-            }
-        }
-        if let Some((run, session)) = newest {
-            let recorded = payloads(reader, &session).await?;
-            standing.restore(agent, run, &recorded);
-        }
+    }
+    if let Some((run, session)) = newest {
+        let recorded = payloads(reader, &session).await?;
+        standing.restore(agent, run, &recorded);
     }
     Ok(())
 }

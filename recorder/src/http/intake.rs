@@ -150,7 +150,10 @@ pub(super) fn routes(state: &ApiState) -> Router<ApiState> {
         let taking = mounted.clone();
         let take =
             move |State(state): State<ApiState>, request: Request| taking.answer(state, request);
-        router.route(mounted.path, post(take).fallback(events::other_method))
+        let refusing = mounted.clone();
+        let refuse =
+            move |State(state): State<ApiState>, request: Request| refusing.other(state, request);
+        router.route(mounted.path, post(take).fallback(refuse))
     })
 }
 
@@ -173,6 +176,13 @@ impl Mounted {
             },
         )
         .await;
+        self.in_its_form(&headers, response)
+    }
+
+    /// The answer to another method, in the sender's form too.
+    async fn other(self, state: ApiState, request: Request) -> Response {
+        let headers = without_key(request.headers());
+        let response = events::other_method(State(state), request).await;
         self.in_its_form(&headers, response)
     }
 
