@@ -574,6 +574,8 @@ fn source_files_are_short_and_named_after_a_concept() {
         "recorder/src",
         "exports/src",
         "web/src",
+        "capture/src",
+        "listener/src",
         "src",
     ] {
         for (path, _) in product_sources(folder) {
