@@ -129,8 +129,13 @@ fn tail(file: &mut File, bytes_max: u64) -> io::Result<Transcript> {
     Ok(Transcript { bytes, skipped })
 }
 
-/// Reads the file of rules that was loaded.
-pub(super) fn instructions(payload: &HookPayload<'_>, place: &Place) -> Result<String, String> {
+/// Reads the file of rules that was loaded. `projects` are folders that the process knows by itself: the payload's own word for
+/// where it works would open any folder.
+pub(super) fn instructions(
+    payload: &HookPayload<'_>,
+    place: &Place,
+    projects: &[PathBuf],
+) -> Result<String, String> {
     let path = payload
         .text("file_path")
         .ok_or("the payload names no file")?;
@@ -144,8 +149,7 @@ pub(super) fn instructions(payload: &HookPayload<'_>, place: &Place) -> Result<S
     if real.extension().is_none_or(|ending| ending != "md") {
         return Err("it does not end in .md, as files of rules do".to_owned());
     }
-    let cwd = payload.text("cwd").map(PathBuf::from);
-    if !is_place_of_rules(&real, cwd.as_deref(), place) {
+    if !is_place_of_rules(&real, projects, place) {
         return Err(
             "it lies neither in the project, nor above it, nor with the program's own files"
                 .to_owned(),
@@ -163,10 +167,10 @@ pub(super) fn instructions(payload: &HookPayload<'_>, place: &Place) -> Result<S
 }
 
 /// Whether files of rules may lie there: in the project or right in a folder above it, or with the program's own files.
-fn is_place_of_rules(real: &Path, cwd: Option<&Path>, place: &Place) -> bool {
-    let cwd = cwd.filter(|cwd| cwd.is_absolute());
-    let cwd = cwd.and_then(|cwd| cwd.canonicalize().ok());
-    let is_in_project = cwd.is_some_and(|cwd| {
+fn is_place_of_rules(real: &Path, projects: &[PathBuf], place: &Place) -> bool {
+    let projects = projects.iter().filter(|folder| folder.is_absolute());
+    let mut projects = projects.filter_map(|folder| folder.canonicalize().ok());
+    let is_in_project = projects.any(|cwd| {
         let is_above = |folder: &Path| cwd.starts_with(folder) && folder != Path::new("/");
         let is_below = cwd.parent().is_some() && real.starts_with(&cwd);
         is_below || real.parent().is_some_and(is_above)

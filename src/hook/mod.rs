@@ -44,9 +44,7 @@ pub(crate) fn run_if_asked() -> Option<ExitCode> {
     let program = Program::ALL
         .into_iter()
         .find(|program| word == *program.word())?;
-    if arguments.next().is_some() {
-        return None;
-    }
+    // Whatever follows: the exit code of a command line that is wrong would stop the agent at what it is about to do.
     Some(run(program, started))
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use remembrancer_capture::spool;
+use remembrancer_schema::ContentHash;
 use serde::{Deserialize, Serialize};
 
 /// Address of the recorder unless another one is given.
@@ -62,19 +63,21 @@ impl Place {
             .unwrap_or(ADDRESS_DEFAULT)
             .trim_end_matches('/')
             .to_owned();
-        let folder = spool::folder_for(&url, &variable)?;
-        let runtime = set("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let temporary = || std::env::temp_dir().join(format!("remembrancer-{}", user()));
+        let key = text("REMEMBRANCER_KEY").or(file.key);
+        let folder = folder_of_key(spool::folder_for(&url, &variable)?, key.as_deref());
+        // Never where others may write too.
+        let state = || Some(PathBuf::from(set("HOME")?).join(".local/state/remembrancer"));
+        let for_losses = set("XDG_RUNTIME_DIR").map(PathBuf::from).or_else(state);
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let losses = format!("remembrancer-hook-losses-{name}");
         Some(Self {
-            key: text("REMEMBRANCER_KEY").or(file.key),
+            key,
             send_time: text("REMEMBRANCER_HOOK_SEND_MS")
                 .and_then(|text| text.parse().ok())
                 .map(|ms: u64| Duration::from_millis(ms.min(SEND_MS_MAX))),
             standing: folder.join("hook-sessions"),
+            losses: for_losses.unwrap_or_else(|| folder.clone()).join(losses),
             spool: folder,
-            losses: runtime
-                .unwrap_or_else(temporary)
-                .join("remembrancer-hook-losses"),
             home: set("HOME").map(PathBuf::from),
             claude: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             codex: set("CODEX_HOME").map(PathBuf::from),
@@ -83,16 +86,15 @@ impl Place {
     }
 }
 
-/// The number of the user that this runs as, as the owner of this process's own folder.
-#[cfg(target_os = "linux")]
-fn user() -> u32 {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn user() -> u32 {
-    0
+/// The spool of one key at a recorder: keys may be of different workspaces, and what was spooled for one must not reach another.
+/// The key itself is in no name. Without a key it is the recorder's own, from which nothing is sent.
+fn folder_of_key(folder: PathBuf, key: Option<&str>) -> PathBuf {
+    let (Some(key), Some(name)) = (key, folder.file_name()) else {
+        return folder;
+    };
+    let hash = ContentHash::of(key.as_bytes()).to_string();
+    let name = format!("{}-key-{}", name.to_string_lossy(), &hash[..16]);
+    folder.with_file_name(name)
 }
 
 /// The user's file.

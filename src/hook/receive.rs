@@ -1,7 +1,7 @@
 //! One hook, from its payload to the spool.
 
 use std::io::{self, Read, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use remembrancer_capture::spool::{Record, Spool, SpoolOptions};
 use remembrancer_schema::{ContentHash, SessionId};
 
 use super::place::Place;
-use super::standing_file::{Held, name_of};
+use super::standing_file::{Held, make_private, name_of};
 use super::{files, late, sending};
 
 /// Largest payload that is taken, in bytes.
@@ -166,7 +166,8 @@ pub(super) fn record(
         time: came.time,
         attached,
     };
-    let written = hook::translate(&mut held.standing, &arrival).map_err(|error| Loss {
+    let mut standing = held.standing.clone();
+    let written = hook::translate(&mut standing, &arrival).map_err(|error| Loss {
         session: session.clone(),
         reason: error.to_string(),
         is_counted: false,
@@ -180,6 +181,8 @@ pub(super) fn record(
         reason: error.to_string(),
         is_counted: true,
     })?;
+    // Only now: what is not spooled must not count as told.
+    held.standing = standing;
     // What is spooled is not lost if this fails: then less is known when the next hook comes.
     drop(held.keep());
     Ok(count)
@@ -216,11 +219,17 @@ fn attach(
             }
         }
         "InstructionsLoaded" => Attached {
-            instructions: Some(files::instructions(payload, place)),
+            instructions: Some(files::instructions(payload, place, &own_folders())),
             ..Attached::default()
         },
         _ => Attached::default(),
     }
+}
+
+/// The folders that the agent runs this hook for: from the process itself, as a payload could name any.
+fn own_folders() -> Vec<PathBuf> {
+    let project = std::env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from);
+    std::env::current_dir().into_iter().chain(project).collect()
 }
 
 /// A name that no other arrival has: the time in nanoseconds, and the process.
@@ -237,7 +246,7 @@ fn unread(program: Program) -> Option<SessionId> {
 pub(super) fn note_loss(path: &Path, reason: &str) {
     let open = || -> io::Result<()> {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            make_private(folder)?;
         }
         let mut options = std::fs::OpenOptions::new();
         options.append(true).create(true);

@@ -1,5 +1,6 @@
 //! One connection's worth of a recorder: what is spooled goes there batch by batch, and what was lost is told.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,26 @@ struct Problem {
     r#type: String,
     #[serde(default)]
     detail: String,
+}
+
+impl Problem {
+    fn is(&self, name: &str) -> bool {
+        self.r#type.ends_with(name)
+    }
+}
+
+impl EventAnswer {
+    /// Why it was rejected, if it was.
+    fn rejection(self) -> Option<Problem> {
+        self.problem.filter(|_| self.status == "rejected")
+    }
+}
+
+/// What is read of an event that is sent.
+#[derive(Deserialize)]
+struct Envelope {
+    session: SessionId,
+    r#type: String,
 }
 
 impl fmt::Display for Problem {
@@ -102,6 +123,10 @@ impl<'a> Sender<'a> {
                     status: 413,
                     detail,
                 }) => {
+                    // The event of a blob that is refused is refused in its turn.
+                    if let Some(Record::Event(event)) = batch.records.first() {
+                        self.count_lost(event, "it is too large for the recorder")?;
+                    }
                     report.refused += 1;
                     report.refusal = Some(detail);
                 }
@@ -127,34 +152,60 @@ impl<'a> Sender<'a> {
         if events.is_empty() {
             return Ok(());
         }
+        let mut orphans: Vec<&[u8]> = Vec::new();
         for (answer, event) in self.post(&events)?.into_iter().zip(&events) {
-            match answer.problem {
-                Some(problem) if answer.status == "rejected" => {
-                    self.refused(event, &problem)?;
-                    report.refused += 1;
-                    report.refusal = Some(problem.to_string());
-                }
-                _ => report.delivered += 1,
+            match answer.rejection() {
+                Some(problem) if problem.is("unknown-session") => orphans.push(event),
+                Some(problem) => self.refused(event, &problem, report)?,
+                None => report.delivered += 1,
+            }
+        }
+        self.deliver_orphans(&orphans, report)
+    }
+
+    /// Sends events of sessions whose first event is lost once more, behind one that is made up.
+    fn deliver_orphans(&self, orphans: &[&[u8]], report: &mut Report) -> Result<(), SendError> {
+        let sessions: BTreeSet<SessionId> = orphans.iter().filter_map(|e| session_of(e)).collect();
+        let starts = sessions.iter().map(|session| start(session.as_str()));
+        let starts: Vec<Vec<u8>> = starts.collect();
+        let starts = starts.iter().map(Vec::as_slice);
+        let again: Vec<&[u8]> = starts.chain(orphans.iter().copied()).collect();
+        if again.is_empty() {
+            return Ok(());
+        }
+        for (answer, event) in self.post(&again)?.into_iter().zip(&again) {
+            match answer.rejection() {
+                Some(problem) => self.refused(event, &problem, report)?,
+                None => report.delivered += 1,
             }
         }
         Ok(())
     }
 
-    /// Counts an event that is refused for good as lost, unless the recorder has it or one in its place.
-    fn refused(&self, event: &[u8], problem: &Problem) -> Result<(), SendError> {
-        #[derive(Deserialize)]
-        struct Envelope {
-            session: SessionId,
+    /// Counts an event that is refused for good as lost, unless it begins a session that is begun already.
+    fn refused(
+        &self,
+        event: &[u8],
+        problem: &Problem,
+        report: &mut Report,
+    ) -> Result<(), SendError> {
+        let is_start = serde_json::from_slice::<Envelope>(event)
+            .is_ok_and(|envelope| envelope.r#type == "session.started");
+        let is_there = problem.is("id-conflict") || problem.is("session-already-started");
+        // The session was begun, by whichever event.
+        if !(is_start && is_there) {
+            self.count_lost(event, &format!("the recorder refused it: {problem}"))?;
         }
-        let stands_there = ["id-conflict", "session-already-started"];
-        let is_there = stands_there
-            .iter()
-            .any(|name| problem.r#type.ends_with(name));
-        if let (false, Ok(envelope)) = (is_there, serde_json::from_slice::<Envelope>(event)) {
-            let reason = format!("the recorder refused it: {problem}");
-            self.spool.note_gap(&envelope.session, 1, &reason)?;
-        }
+        report.refused += 1;
+        report.refusal = Some(problem.to_string());
         Ok(())
+    }
+
+    fn count_lost(&self, event: &[u8], reason: &str) -> Result<(), SendError> {
+        match session_of(event) {
+            Some(session) => Ok(self.spool.note_gap(&session, 1, reason)?),
+            None => Ok(()),
+        }
     }
 
     fn post(&self, events: &[&[u8]]) -> Result<Vec<EventAnswer>, SendError> {
@@ -281,17 +332,8 @@ impl<'a> Sender<'a> {
                 },
             })
             .to_string();
-            let started = json!({
-                "id": STARTED_ID,
-                "session": session,
-                "type": "session.started",
-                "data": { "source": "spool: the session's own first event is lost" },
-            })
-            .to_string();
-            for events in [
-                vec![lost.as_bytes()],
-                vec![started.as_bytes(), lost.as_bytes()],
-            ] {
+            let started = start(session);
+            for events in [vec![lost.as_bytes()], vec![&started, lost.as_bytes()]] {
                 let answers = self.post(&events)?;
                 if answers
                     .last()
@@ -303,6 +345,19 @@ impl<'a> Sender<'a> {
         }
         Ok(false)
     }
+}
+
+/// The first event of a session whose own is lost; the same each time.
+fn start(session: &str) -> Vec<u8> {
+    let data = json!({ "source": "spool: the session's own first event is lost" });
+    json!({ "id": STARTED_ID, "session": session, "type": "session.started", "data": data })
+        .to_string()
+        .into_bytes()
+}
+
+fn session_of(event: &[u8]) -> Option<SessionId> {
+    let envelope: Envelope = serde_json::from_slice(event).ok()?;
+    Some(envelope.session)
 }
 
 fn time(ms: i64) -> Option<String> {

@@ -6,6 +6,7 @@
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -20,10 +21,12 @@ use super::standing_file::{LastSend, last_send, note_send};
 
 /// Less time than this is not worth a connection.
 const TIME_MIN: Duration = Duration::from_millis(2);
-/// Time for sending a copy of a transcript.
+/// Time for sending a copy of a transcript within a hook, where no other process can be started for it.
 const LARGE_TIME: Duration = Duration::from_millis(500);
 /// A segment of more bytes than this holds a large record: otherwise it would have ended before.
 const LARGE_BYTES: u64 = 1536 * 1024;
+/// Time after which another process is started for a large record that still waits, in milliseconds.
+const LARGE_AGAIN_MS: i64 = 2_000;
 /// Longest time for one request where nobody waits.
 pub(super) const REQUEST_TIME: Duration = Duration::from_secs(30);
 /// Longest time that hooks leave a recorder alone that was not there.
@@ -91,7 +94,7 @@ pub(super) fn send_until(
         return;
     }
     let has_large = has_large(spool.folder());
-    if has_large && !may_take_longer {
+    if has_large && (send_apart(place, &spool, &mut last, now) || !may_take_longer) {
         return;
     }
     let until = if has_large {
@@ -133,6 +136,34 @@ pub(super) fn send_until(
         last.failures = last.failures.max(1);
     }
     drop(note_send(place, &last));
+}
+
+/// Has another process send what waits: no hook has the time for a large record, and what is behind it would wait for ever. True
+/// if that is done, or was a moment ago.
+fn send_apart(place: &Place, spool: &Spool, last: &mut LastSend, now_ms: i64) -> bool {
+    let is_recent = (last.large_ms..last.large_ms.saturating_add(LARGE_AGAIN_MS)).contains(&now_ms);
+    let is_sending = !matches!(spool.drainer(), Ok(Some(_)));
+    if is_recent || is_sending {
+        return true;
+    }
+    let Ok(program) = std::env::current_exe() else {
+        return false;
+    };
+    let mut command = Command::new(program);
+    command.args(["hook", "send"]);
+    // The agent waits for whoever has its pipes, and may end the group of the hook.
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    if command.spawn().is_err() {
+        return false;
+    }
+    last.large_ms = now_ms;
+    drop(note_send(place, last));
+    true
 }
 
 /// Whether a copy of a transcript waits: then sending takes longer than hooks between a call and its result have.

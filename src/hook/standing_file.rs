@@ -1,7 +1,7 @@
 //! What is known of a session, kept between two hooks; and what became of the last sending.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -39,9 +39,7 @@ impl Held {
     pub(super) fn take(place: &Place, name: &str) -> io::Result<Self> {
         make_private(&place.standing)?;
         let path = place.standing.join(format!("{name}.json"));
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
+        let lock = private()
             .truncate(false)
             .open(place.standing.join(format!("{name}.lock")))?;
         wait_for(&lock)?;
@@ -118,6 +116,9 @@ pub(crate) struct LastSend {
     /// When the last records were delivered, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) delivered_ms: Option<i64>,
+    /// When a process was started last that sends a large record, in milliseconds since 1970.
+    #[serde(default)]
+    pub(crate) large_ms: i64,
     /// Events that the recorder refused for good, since the spool was made.
     #[serde(default)]
     pub(crate) refused: u64,
@@ -149,8 +150,17 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Puts a file in the place of another, so that a reader sees one or the other. Each writer holds a lock.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
-    fs::write(&new, bytes)?;
+    private().truncate(true).open(&new)?.write_all(bytes)?;
     fs::rename(&new, path)
+}
+
+/// For writing a file that is for its owner alone.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {

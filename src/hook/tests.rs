@@ -1,7 +1,12 @@
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 
 use remembrancer_capture::hook::{HookPayload, Program};
+use remembrancer_capture::spool::{Record, Spool, SpoolOptions};
 
+use super::receive::{self, Came};
+use super::standing_file::Held;
 use super::{Place, files};
 
 fn place(home: &Path) -> Place {
@@ -20,11 +25,12 @@ fn transcript(home: &Path, path: &Path) -> Result<Vec<u8>, String> {
 
 fn instructions(home: &Path, cwd: &Path, path: &Path) -> Result<String, String> {
     let text = serde_json::json!({
-        "session_id": "s", "hook_event_name": "InstructionsLoaded", "file_path": path, "cwd": cwd,
+        // A payload's word for where it works opens nothing.
+        "session_id": "s", "hook_event_name": "InstructionsLoaded", "file_path": path, "cwd": home.join("other"),
     })
     .to_string();
     let payload = HookPayload::parse(text.as_bytes()).expect("a payload");
-    files::instructions(&payload, &place(home))
+    files::instructions(&payload, &place(home), &[cwd.to_owned()])
 }
 
 #[test]
@@ -98,4 +104,97 @@ fn rules_are_read_in_the_project_above_it_and_with_the_programs_files() {
     let large = project.join("large.md");
     std::fs::write(&large, vec![b'x'; 1024 * 1024 + 1]).expect("written");
     assert!(read(&large).expect_err("refused").contains("more than"));
+}
+
+/// A recorder that gives one answer to everything.
+fn answering(status: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(20) {
+            let mut stream = BufReader::new(stream.expect("a connection"));
+            let (mut line, mut length) = (String::new(), 0);
+            // A connection that only looks whether anybody is there ends at once.
+            while stream.read_line(&mut line).is_ok_and(|read| read > 2) {
+                let lower = line.to_ascii_lowercase();
+                if let Some(value) = lower.strip_prefix("content-length:") {
+                    length = value.trim().parse().expect("a length");
+                }
+                line.clear();
+            }
+            drop(stream.read_exact(&mut vec![0; length]));
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            drop(stream.get_mut().write_all(answer.as_bytes()));
+        }
+    });
+    url
+}
+
+/// Sends one event to a recorder that answers so; how many are counted as lost then, and why.
+fn lost_by(kind: &str, status: &'static str, body: &'static str) -> (u64, String) {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut place = place(home.path());
+    place.url = answering(status, body);
+    place.key = Some("key".to_owned());
+    let spool = Spool::open(&place.spool, SpoolOptions::default()).expect("a spool");
+    let event =
+        serde_json::json!({"id": "e1", "session": "s1", "type": kind, "data": {}}).to_string();
+    let session = "s1".parse().expect("an id");
+    let record = Record::Event(event.into_bytes());
+    spool.append(&session, &[record]).expect("spooled");
+    // Telling the loss fails here as well, so that it stays counted.
+    drop(super::send(&place));
+    let backlog = super::Backlog::look(&place).expect("a look");
+    assert_eq!(backlog.records, Some(0));
+    (backlog.lost, backlog.loss.unwrap_or_default())
+}
+
+#[test]
+fn an_event_that_is_refused_is_counted_as_lost() {
+    let (lost, reason) = lost_by("tool.called", "413 Content Too Large", "{}");
+    assert_eq!(lost, 1);
+    assert!(reason.contains("too large"), "{reason}");
+    let conflict = r#"{"results":[{"status":"rejected","problem":{"type":"/problems/id-conflict","detail":"taken"}}]}"#;
+    let (lost, reason) = lost_by("tool.called", "200 OK", conflict);
+    assert_eq!(lost, 1);
+    assert!(reason.contains("id-conflict"), "{reason}");
+    // The session is begun, by another event.
+    assert_eq!(lost_by("session.started", "200 OK", conflict).0, 0);
+}
+
+#[test]
+fn what_is_known_of_a_session_stays_where_its_events_cannot_be_spooled() {
+    let home = tempfile::tempdir().expect("a folder");
+    let place = place(home.path());
+    let full = SpoolOptions {
+        bytes_max: 1,
+        ..SpoolOptions::default()
+    };
+    let payload = serde_json::json!({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "Tidy."});
+    let payload = payload.to_string();
+    let came = Came {
+        program: Program::Claude,
+        bytes: payload.as_bytes(),
+        time: "2026-01-01T00:00:00Z",
+        name: "one",
+    };
+    let mut held = Held::take(&place, "claude-s").expect("nobody else");
+    let known = |held: &Held| serde_json::to_value(&held.standing).expect("JSON");
+    let before = known(&held);
+    let spool = Spool::open(&place.spool, full).expect("a spool");
+    assert!(receive::record(&mut held, &came, &place, &spool).is_err());
+    assert_eq!(known(&held), before);
+    let spool = Spool::open(&place.spool, SpoolOptions::default()).expect("a spool");
+    let recorded = receive::record(&mut held, &came, &place, &spool);
+    assert!(recorded.is_ok_and(|records| records == 2));
+    assert_ne!(known(&held), before);
+}
+
+#[test]
+fn losses_are_counted_where_nobody_else_writes() {
+    let home = tempfile::tempdir().expect("a folder");
+    assert!(place(home.path()).losses.starts_with(home.path()));
 }
