@@ -151,8 +151,8 @@ fn a_hook_whose_event_is_rejected_is_refused_and_the_next_is_recorded() {
 #[test]
 fn another_method_is_refused_without_a_body_too() {
     let server = Server::start();
-    let key = server.key("write");
-    for method in ["GET", "PUT", "DELETE"] {
+    for (method, role) in [("GET", "read"), ("PUT", "write"), ("DELETE", "write")] {
+        let key = server.key(role);
         let answer = server.send(method, "/hooks/claude", Some(&key), "application/json", b"");
         assert_eq!((answer.status, answer.body.as_str()), (405, ""), "{method}");
     }
