@@ -69,6 +69,8 @@ impl Mission {
             prohibited: Vec::new(),
             policy: document.policy.as_ref().map(|text| text.value.clone()),
             stated_by: Some(source.stated_by(None)),
+            places: Default::default(),
+            withdrawn: false,
         };
         let is_scoped =
             !scope.tools.is_empty() || !scope.permitted.is_empty() || scope.policy.is_some();

@@ -91,7 +91,7 @@ impl Mandate {
         let mut ground = scope.places.as_ref().map(Ground::new).unwrap_or_default();
         ground.keep_links_of(&self.ground);
         self.ground = ground;
-        self.scope = Some(CompiledScope::new(scope, &self.ground));
+        self.scope = (!scope.withdrawn).then(|| CompiledScope::new(scope, &self.ground));
         self.scope_version += 1;
         // The paths of prohibitions start where the scope in force says.
         self.prohibitions.lists.compile(&self.ground);

@@ -105,6 +105,18 @@ fn a_prohibition_counts_without_a_scope_and_other_actions_stay_undeclared() {
 }
 
 #[test]
+fn a_scope_that_is_withdrawn_permits_and_prohibits_nothing() {
+    let mut mandate = Mandate::default();
+    mandate.declare_scope(&scope(r#"{"prohibited":[{"tool":"x"}]}"#));
+    let before = mandate.judge(&call("x"));
+    assert!(matches!(before.verdict, ScopeVerdict::Prohibited { .. }));
+    mandate.declare_scope(&scope(r#"{"withdrawn":true,"prohibited":[{"tool":"x"}]}"#));
+    let after = mandate.judge(&call("x"));
+    assert_eq!(after.verdict, ScopeVerdict::Undeclared);
+    assert_eq!(after.scope_version, Some(2));
+}
+
+#[test]
 fn only_prohibitions_forbid_and_none_is_replaced_by_a_later_one_of_its_name() {
     let mut permission = prohibition("may", r#"[{"tool":"x"}]"#);
     permission.kind = ConstraintKind::Permission;

@@ -56,6 +56,9 @@ pub struct ScopeDeclared {
     /// Where the paths of actions and of `paths` in patterns are looked for. Without it, only absolute paths are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<Places>,
+    /// No scope is declared from here on: the one before is over, and nothing of this one counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
     /// Who stated it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_by: Option<StatedBy>,
