@@ -92,6 +92,7 @@ impl Otlp {
         let export = match decode(form, request).await? {
             Ok(export) => export,
             Err(error) => {
+                self.keep_unreadable(request, &error).await;
                 let body = otlp::refused(form, INVALID_ARGUMENT, &error.to_string());
                 let answer = IntakeAnswer::new(StatusCode::BAD_REQUEST, form.media_type(), body);
                 return Ok(answer);
@@ -220,6 +221,23 @@ impl Otlp {
             {
                 traces.first.remove(&oldest);
             }
+        }
+    }
+
+    /// Records that a whole request could not be read. It stays refused where that fails: sending it again helps nobody.
+    async fn keep_unreadable(&self, request: &IntakeRequest, error: &otlp::DecodeError) {
+        let rejected = Rejected {
+            trace: String::new(),
+            span: String::new(),
+            name: format!("a request of {} bytes", request.body.len()),
+            service: None,
+            reason: error.to_string(),
+        };
+        if let Err(problem) = self.keep_rejected(request, &[rejected]).await {
+            tracing::error!(
+                reason = problem.detail,
+                "a request that cannot be read was not recorded"
+            );
         }
     }
 

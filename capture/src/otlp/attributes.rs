@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 32;
 /// Largest whole number that JSON keeps everywhere.
 const INTEGER_MAX: u64 = remembrancer_schema::limits::INTEGER_MAX;
 
-/// Attributes by name. Of two with the same name the last counts.
+/// Attributes by name. Of two with the same name the first counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Attributes<'a>(BTreeMap<&'a str, &'a Value>);
 
@@ -126,7 +126,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// A value as JSON. Bytes become the digits of their hash: they are no text.
+/// A value as JSON. Of bytes only their number is kept: they are no text.
 pub(super) fn as_json(value: &Value) -> Json {
     let inner = |value: &AnyValue| value.value.as_ref().map_or(Json::Null, as_json);
     match value {

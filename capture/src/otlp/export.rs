@@ -10,6 +10,7 @@ use remembrancer_schema::payload::ADMIN_SESSION;
 use serde::{Deserialize, Serialize};
 
 use super::attributes::Attributes;
+use super::counted;
 use super::source::Source;
 use super::span::AgentSpan;
 use super::wire::{ExportRequest, Span};
@@ -38,7 +39,9 @@ pub enum DecodeError {
     #[error("the body is no ExportTraceServiceRequest in JSON: {0}")]
     Json(String),
     /// Too many spans.
-    #[error("the request has {0} spans; at most {SPANS_MAX} are taken at once")]
+    #[error(
+        "the request has {0} spans, or as many lists of them; at most {SPANS_MAX} are taken at once"
+    )]
     TooManySpans(usize),
 }
 
@@ -91,18 +94,19 @@ pub(super) struct SourcedSpan {
 impl Export {
     /// Reads a request. An error is for bytes that can never be accepted; single spans are rejected by themselves.
     pub fn decode(form: Form, body: &[u8]) -> Result<Self, DecodeError> {
+        let count = match form {
+            Form::Protobuf => counted::in_protobuf(body),
+            Form::Json => counted::in_json(body),
+        };
+        if count > SPANS_MAX {
+            return Err(DecodeError::TooManySpans(count));
+        }
         let request = match form {
             Form::Protobuf => ExportRequest::decode(body)
                 .map_err(|error| DecodeError::Protobuf(error.to_string()))?,
             Form::Json => serde_json::from_slice(body)
                 .map_err(|error| DecodeError::Json(error.to_string()))?,
         };
-        let scopes = request.resource_spans.iter();
-        let scopes = scopes.flat_map(|resource| &resource.scope_spans);
-        let count = scopes.map(|scope| scope.spans.len()).sum();
-        if count > SPANS_MAX {
-            return Err(DecodeError::TooManySpans(count));
-        }
         Ok(Self::of(&request))
     }
 

@@ -8,6 +8,7 @@
 mod agents;
 mod answer;
 mod attributes;
+mod counted;
 mod export;
 mod flat;
 mod messages;

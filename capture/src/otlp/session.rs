@@ -42,8 +42,6 @@ pub struct Session {
     calls: HashMap<String, Call>,
     /// A compaction that an answer told of, for the turn after it: its summary, unless the provider keeps it encrypted.
     compaction: Option<Option<String>>,
-    /// Whether the last turn's span said that the conversation was compacted.
-    is_compacted: bool,
 }
 
 /// A tool call of the session.
@@ -75,7 +73,6 @@ impl Session {
             is_answer_known: false,
             calls: HashMap::new(),
             compaction: None,
-            is_compacted: false,
         }
     }
 

@@ -53,6 +53,8 @@ pub(super) struct ModelCall {
     pub(super) incomplete: Vec<String>,
     /// What came back; `None` where the span does not say.
     pub(super) answer: Option<Answer>,
+    /// How many bytes the answer has, where it is no JSON.
+    pub(super) unread_answer: Option<usize>,
     pub(super) usage: Option<Usage>,
     pub(super) model: Option<String>,
     pub(super) response_id: Option<String>,
@@ -212,11 +214,17 @@ fn model_call(attributes: &Attributes<'_>, span: &Span) -> ModelCall {
     };
     call.read_sent(attributes, older.input);
     call.read_answer(attributes, older.output);
-    if span.dropped_attributes_count > 0 {
-        call.incomplete.push(format!(
-            "the sender dropped {} attributes of the span",
-            span.dropped_attributes_count
-        ));
+    let of_events = span.events.iter();
+    let of_events = of_events.map(|event| u64::from(event.dropped_attributes_count));
+    for (count, what) in [
+        (span.dropped_attributes_count.into(), "attributes"),
+        (span.dropped_events_count.into(), "events"),
+        (of_events.sum::<u64>(), "attributes of events"),
+    ] {
+        if count > 0 {
+            call.incomplete
+                .push(format!("the sender dropped {count} {what} of the span"));
+        }
     }
     if let Some(id) = attributes.text(&["gen_ai.request.previous_response.id"]) {
         let id: String = id.chars().take(128).collect();
@@ -249,7 +257,13 @@ impl ModelCall {
         match &instructions {
             Structured::Absent => {}
             Structured::Read(instructions) => parts.instructions(instructions),
-            Structured::Broken(text) => parts.instructions(&Json::String(text.clone())),
+            Structured::Broken(text) => {
+                // A plain text is what some senders give; one that begins like JSON was cut.
+                if text.trim_start().starts_with(['[', '{', '"']) {
+                    self.cut("gen_ai.system_instructions");
+                }
+                parts.instructions(&Json::String(text.clone()));
+            }
         }
         let definitions = attributes.structured(&["gen_ai.tool.definitions"]);
         match definitions {
@@ -295,7 +309,10 @@ impl ModelCall {
         };
         let messages = match attributes.structured(&["gen_ai.output.messages"]) {
             Structured::Read(messages) => Some(messages),
-            Structured::Broken(_) => None,
+            Structured::Broken(text) => {
+                self.unread_answer = Some(text.len());
+                None
+            }
             Structured::Absent => older.or_else(flat),
         };
         self.answer = messages.as_ref().map(Answer::of);

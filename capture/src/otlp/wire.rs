@@ -86,6 +86,9 @@ pub(super) struct Span {
     #[prost(message, repeated, tag = "11")]
     #[serde(deserialize_with = "json::or_default")]
     pub(super) events: Vec<SpanEvent>,
+    #[prost(uint32, tag = "12")]
+    #[serde(deserialize_with = "json::integer")]
+    pub(super) dropped_events_count: u32,
     #[prost(message, optional, tag = "15")]
     pub(super) status: Option<Status>,
 }
@@ -99,6 +102,9 @@ pub(super) struct SpanEvent {
     #[prost(message, repeated, tag = "3")]
     #[serde(deserialize_with = "json::or_default")]
     pub(super) attributes: Vec<KeyValue>,
+    #[prost(uint32, tag = "4")]
+    #[serde(deserialize_with = "json::integer")]
+    pub(super) dropped_attributes_count: u32,
 }
 
 #[derive(Clone, PartialEq, Message, Deserialize)]

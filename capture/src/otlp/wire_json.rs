@@ -19,14 +19,12 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// An id in hexadecimal, of whatever length: that is judged span by span.
+/// An id in hexadecimal, of whatever length: that is judged span by span. What is no hexadecimal is no id, and judged there too.
 pub(super) fn hex_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     let text: Option<String> = Option::deserialize(deserializer)?;
-    let text = text.unwrap_or_default();
-    hex::decode(&text).map_err(|_| {
-        let shown: String = text.chars().take(64).collect();
-        D::Error::invalid_value(Unexpected::Str(&shown), &"an id in hexadecimal digits")
-    })
+    Ok(text
+        .and_then(|text| hex::decode(text).ok())
+        .unwrap_or_default())
 }
 
 /// An integer, as a number or as a string of digits.

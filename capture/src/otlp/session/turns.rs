@@ -50,7 +50,6 @@ impl Session {
                     .context(&format!("{id}.context"), time.as_deref(), captured)?;
             }
         }
-        self.is_compacted = call.is_compacted;
         self.answer(id, turn, span, call)
     }
 
@@ -94,7 +93,8 @@ impl Session {
         grows: bool,
     ) -> Result<(), WriteError> {
         let told_before = self.compaction.take();
-        let is_new_flag = call.is_compacted && !(self.is_compacted && grows);
+        // The flag stays on every later span of the conversation; what only grew was not compacted just now.
+        let is_new_flag = call.is_compacted && !(grows && self.writer.last_context().is_some());
         let in_parts = call.sent.as_ref().and_then(|sent| {
             let summary = sent
                 .parts
@@ -176,6 +176,16 @@ impl Session {
             time.as_deref(),
             &responded,
         )?;
+        if let Some(bytes) = call.unread_answer {
+            let told = json!({
+                "turn": turn,
+                "attribute": "gen_ai.output.messages",
+                "bytes": bytes,
+                "reason": "it is no JSON: most likely it was cut by a limit of the sender",
+            });
+            let (id, kind) = (format!("{id}.unread"), custom("answer_unread"));
+            self.writer.push(&id, &kind, time.as_deref(), &told)?;
+        }
         self.is_answer_known = !responded.text.is_empty() || !responded.calls.is_empty();
         for (at, (call_id, call)) in calls.iter().enumerate() {
             let name = format!("{id}.call.{at}");

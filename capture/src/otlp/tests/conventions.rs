@@ -94,6 +94,7 @@ fn messages_as_events_of_the_span_are_read() {
         span.events.push(SpanEvent {
             name: name.to_owned(),
             attributes: vec![attribute("gen_ai.event.content", body)],
+            ..SpanEvent::default()
         });
     }
     assert_is_the_conversation(span);
@@ -136,6 +137,7 @@ fn attributes_of_the_details_event_count_as_the_span_s() {
             attribute("gen_ai.input.messages", input),
             attribute("gen_ai.output.messages", answer),
         ],
+        ..SpanEvent::default()
     });
     assert_is_the_conversation(span);
 }

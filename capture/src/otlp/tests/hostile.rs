@@ -215,3 +215,95 @@ fn what_would_break_a_name_or_a_number_does_not() {
         );
     }
 }
+
+#[test]
+fn empty_spans_are_counted_before_they_are_built() {
+    // An empty span in one scope of one resource takes two bytes; so does an empty scope, and an empty resource.
+    let within = |bytes: Vec<u8>, tag: u8| {
+        let mut outer = vec![tag];
+        prost::encoding::encode_varint(bytes.len() as u64, &mut outer);
+        outer.extend(bytes);
+        outer
+    };
+    let many = 200_000;
+    let spans = within(within([0x12, 0].repeat(many), 0x12), 0x0a);
+    let scopes = within([0x12, 0].repeat(many), 0x0a);
+    let mut broken = spans.clone();
+    broken.push(0xff);
+    for body in [spans, scopes, [0x0a, 0].repeat(many), broken] {
+        let refused = Export::decode(Form::Protobuf, &body).expect_err("too many");
+        assert_eq!(refused, DecodeError::TooManySpans(many));
+    }
+    let list = format!("[{}{{}}]", "{},".repeat(many - 1));
+    let spans = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":{list}}}]}}]}}"#);
+    let scopes = format!(r#"{{"resourceSpans":[{{"scopeSpans":{list}}}]}}"#);
+    for body in [spans, scopes, format!(r#"{{"resourceSpans":{list}}}"#)] {
+        let refused = Export::decode(Form::Json, body.as_bytes()).expect_err("too many");
+        assert_eq!(refused, DecodeError::TooManySpans(many));
+    }
+    let within_limit = request((0..100).map(|at| span(at, 1, Vec::new())).collect());
+    assert_eq!(decoded(&within_limit).ignored, 100);
+}
+
+#[test]
+fn an_id_that_is_none_rejects_its_span_alone() {
+    let body: Json = serde_json::from_str(JSON).expect("JSON");
+    let mut body = body;
+    let spans = &mut body["resourceSpans"][0]["scopeSpans"][0]["spans"];
+    let mut bad = spans[0].clone();
+    bad["spanId"] = json!("no hexadecimal");
+    spans.as_array_mut().expect("a list").push(bad);
+    let export = Export::decode(Form::Json, body.to_string().as_bytes()).expect("a request");
+    assert_eq!(export.rejected.len(), 1);
+    assert!(export.rejected[0].reason.contains("span id"));
+    assert_eq!(export.conversations[0].spans.len(), 1);
+}
+
+#[test]
+fn what_a_sender_cut_or_dropped_is_told() {
+    let cut = |name: &str, to: &str| {
+        let mut span = chat(1, 1, &["go"], &[], "done");
+        let found = span.attributes.iter_mut().find(|one| one.key == name);
+        *found.expect("given") = attribute(name, to);
+        span
+    };
+    let dropped = |change: fn(&mut Span)| {
+        let mut span = chat(1, 1, &["go"], &[], "done");
+        change(&mut span);
+        span
+    };
+    for (span, reason) in [
+        (
+            cut(
+                "gen_ai.system_instructions",
+                r#"[{"type":"text","content":"Never"#,
+            ),
+            "gen_ai.system_instructions",
+        ),
+        (dropped(|span| span.dropped_events_count = 2), "2 events"),
+        (
+            dropped(|span| {
+                span.events.push(wire::SpanEvent {
+                    dropped_attributes_count: 3,
+                    ..wire::SpanEvent::default()
+                });
+            }),
+            "3 attributes of events",
+        ),
+    ] {
+        let events = written(&mut new(), vec![span]);
+        let incomplete = captured(&events)[0].incomplete.clone();
+        assert!(
+            incomplete
+                .as_ref()
+                .is_some_and(|told| told.contains(reason)),
+            "{reason}: {incomplete:?}"
+        );
+    }
+    let plain = cut("gen_ai.system_instructions", "Never pay.");
+    let events = written(&mut new(), vec![plain]);
+    assert_eq!(captured(&events)[0].incomplete, None);
+    let broken = cut("gen_ai.output.messages", r#"[{"role":"assis"#);
+    let events = written(&mut new(), vec![broken]);
+    assert!(kinds(&events).contains(&"custom.otlp.answer_unread"));
+}

@@ -167,6 +167,7 @@ fn a_failed_run_is_an_error_whether_it_returned_something_or_not() {
             attribute("exception.type", "RuntimeError"),
             attribute("exception.message", "boom"),
         ],
+        ..SpanEvent::default()
     });
     let mut retried = failed.clone();
     retried.span_id = vec![3; 8];
