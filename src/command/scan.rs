@@ -122,18 +122,25 @@ async fn import(
     for (at, ids) in imported {
         let (found, state) = &new[at];
         let mut sessions = Vec::new();
+        let mut is_whole = true;
         for id in ids {
             match ScannedSession::read(&reader, &id, found).await {
                 Ok(session) => sessions.push(session),
-                Err(failure) => report.unread.push(UnreadFile {
-                    file: found.path.display().to_string(),
-                    reason: format!("session {id}: {}", failure.into_words().0),
-                }),
+                Err(failure) => {
+                    is_whole = false;
+                    report.unread.push(UnreadFile {
+                        file: found.path.display().to_string(),
+                        reason: format!("session {id}: {}", failure.into_words().0),
+                    });
+                }
             }
             bar.inc(1);
         }
         report.sessions.extend(sessions.iter().cloned());
-        seen.keep(&found.path, state.clone(), sessions);
+        // A file of which a session is missing is looked at again by the next scan.
+        if is_whole {
+            seen.keep(&found.path, state.clone(), sessions);
+        }
     }
     bar.finish_and_clear();
     Ok(())
