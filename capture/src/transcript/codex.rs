@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use remembrancer_schema::payload::{
-    ActionPattern, ContextMutated, MutationKind, ParentSession, Part, PartKind, SessionStarted,
+    ContextMutated, MutationKind, ParentSession, Part, PartKind, SessionStarted,
 };
 
 use super::assembly::{Assembly, Piece};
 use super::{Answer, Format, ImportError, Line, Lines, NewSession, Opening, Output, Recording};
-use item::{Message, Meta, RolloutLine, read};
+use item::{Item, Message, Meta, RolloutLine, read};
 
 /// Longest summary that stands in a mutation's event, in bytes. The next context has the whole.
 const SUMMARY_BYTES_MAX: usize = 32 * 1024;
@@ -72,6 +72,7 @@ impl Format for Codex {
     fn read(&self, path: &Path, output: &mut Output<'_>) -> Result<(), ImportError> {
         let mut lines = Lines::open(path)?;
         let mut rollout = None;
+        let mut is_beginning_lost = false;
         while let Some(line) = lines.next_line()? {
             output.progress(lines.bytes_read());
             output.report.records += 1;
@@ -79,7 +80,13 @@ impl Format for Codex {
                 Ok((parsed, text)) => {
                     let rollout = match &mut rollout {
                         Some(rollout) => rollout,
-                        none => none.insert(Rollout::start(path, &parsed, output)?),
+                        none => {
+                            let rollout = none.insert(Rollout::start(path, &parsed, output)?);
+                            if is_beginning_lost {
+                                rollout.lost(line.number - 1);
+                            }
+                            rollout
+                        }
                     };
                     rollout.recording.at_line(line.number);
                     rollout.take(&parsed, &text, &line, output);
@@ -92,6 +99,9 @@ impl Format for Codex {
                     output.notice(Some(line.number), format!("not read: {reason}"));
                     if let Some(rollout) = &mut rollout {
                         rollout.recording.malformed(&line, &reason);
+                        rollout.lost(line.number);
+                    } else {
+                        is_beginning_lost = true;
                     }
                 }
             }
@@ -121,6 +131,8 @@ struct Rollout {
     pending: Vec<ContextMutated>,
     incomplete: Option<String>,
     scope: Option<String>,
+    /// Whether a scope that the rollout declared is in force.
+    is_scope_in_force: bool,
     rules: Vec<String>,
     model: Option<String>,
     unknown: Vec<String>,
@@ -178,6 +190,7 @@ impl Rollout {
             pending: Vec::new(),
             incomplete: None,
             scope: None,
+            is_scope_in_force: false,
             rules: Vec::new(),
             model: None,
             unknown: Vec::new(),
@@ -202,7 +215,14 @@ impl Rollout {
             .map_or(text, |payload| payload.get());
         let outcome = match parsed.kind.as_deref() {
             Some("session_meta") | None => Ok(()),
-            Some("response_item") => read(payload).map(|item| self.item(&item, time, line)),
+            Some("response_item") => read(payload).map(|item: Item| {
+                if item.is_known() {
+                    self.item(&item, time, line);
+                } else {
+                    self.keep(&item.kind, payload, time, line, output);
+                    self.lost(line.number);
+                }
+            }),
             Some("turn_context") => {
                 read(payload).map(|context| self.turn_context(context, time, line))
             }
@@ -229,7 +249,17 @@ impl Rollout {
             output.report.malformed += 1;
             output.notice(Some(line.number), format!("not read: {reason}"));
             self.recording.malformed(line, &reason);
+            if parsed.kind.as_deref() != Some("turn_context") {
+                self.lost(line.number);
+            }
         }
+    }
+
+    /// A line was not read, or not understood, that may have added to what the model sees or changed it.
+    fn lost(&mut self, line: u64) {
+        self.incomplete.get_or_insert_with(|| {
+            format!("line {line} is not understood: what it added to the context or changed in it is not known")
+        });
     }
 
     fn keep(
@@ -271,16 +301,6 @@ impl Rollout {
             kind => self.keep(kind, payload, time, line, output),
         }
     }
-}
-
-/// The actions that a read-only sandbox forbids.
-fn writing() -> Vec<ActionPattern> {
-    ["WRITE", "DELETE"]
-        .map(|operation| ActionPattern {
-            operation: Some(operation.to_owned()),
-            ..ActionPattern::default()
-        })
-        .to_vec()
 }
 
 fn mutation(kind: MutationKind) -> ContextMutated {

@@ -4,6 +4,7 @@ use remembrancer_schema::hash::sha256;
 use remembrancer_schema::payload::{
     ActionPattern, ConstraintDeclared, ConstraintKind, IntentDeclared, ScopeDeclared,
 };
+use serde_json::{Value, json};
 
 /// What somebody declares about the sessions of a transcript, because the transcript does not: it enters every session that is
 /// read from it, right after its start.
@@ -37,6 +38,24 @@ pub enum DeclaredFrom {
 }
 
 impl Declared {
+    /// Everything that it declares as JSON, the same whatever built this: sessions are named after it.
+    fn canonical(&self) -> String {
+        let rules: Vec<Value> = self
+            .rules
+            .iter()
+            .map(|rule| {
+                let from = match rule.from {
+                    DeclaredFrom::Start => "start",
+                    DeclaredFrom::FirstStated => "first_stated",
+                };
+                json!({ "constraint": rule.constraint, "from": from })
+            })
+            .collect();
+        let mut whole = json!({ "intent": self.intent, "scope": self.scope, "rules": rules });
+        whole.sort_all_objects();
+        whole.to_string()
+    }
+
     /// Whether it declares nothing.
     pub fn is_empty(&self) -> bool {
         self.intent.is_none() && self.scope.is_none() && self.rules.is_empty()
@@ -75,7 +94,7 @@ impl ImportOptions {
     pub(super) fn suffix(&self) -> String {
         let mut suffix = String::new();
         if !self.declared.is_empty() {
-            let declared = format!("{:?}", self.declared);
+            let declared = self.declared.canonical();
             suffix.push_str(&format!(
                 "-m{}",
                 &hex::encode(sha256(declared.as_bytes()))[..8]
@@ -125,6 +144,11 @@ mod tests {
             ..IntentDeclared::default()
         });
         let first = options.suffix();
+        // What names sessions of past imports must not change.
+        assert_eq!(
+            options.declared.canonical(),
+            r#"{"intent":{"objective":"a"},"rules":[],"scope":null}"#
+        );
         options.extract_rules = true;
         assert!(first.starts_with("-m") && options.suffix() == format!("{first}-x"));
     }

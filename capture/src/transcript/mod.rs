@@ -24,6 +24,7 @@ mod openhands;
 mod output;
 mod pi;
 mod recording;
+mod sandbox;
 
 use std::fs::File;
 use std::io::Read as _;

@@ -39,6 +39,7 @@ impl Format for Pi {
     fn read(&self, path: &Path, output: &mut Output<'_>) -> Result<(), ImportError> {
         let mut lines = Lines::open(path)?;
         let mut reading = None;
+        let mut is_beginning_lost = false;
         while let Some(line) = lines.next_line()? {
             output.progress(lines.bytes_read());
             output.report.records += 1;
@@ -46,7 +47,11 @@ impl Format for Pi {
                 Ok(entry) => {
                     let reading = match &mut reading {
                         Some(reading) => reading,
-                        none => none.insert(Reading::start(path, &entry, output)?),
+                        none => {
+                            let reading = none.insert(Reading::start(path, &entry, output)?);
+                            reading.is_line_lost = is_beginning_lost;
+                            reading
+                        }
                     };
                     reading.recording.at_line(line.number);
                     reading.take(entry, &line, output);
@@ -59,6 +64,10 @@ impl Format for Pi {
                     output.notice(Some(line.number), format!("not read: {reason}"));
                     if let Some(reading) = &mut reading {
                         reading.recording.malformed(&line, &reason);
+                        reading.is_line_lost = true;
+                        reading.by_line.push(None);
+                    } else {
+                        is_beginning_lost = true;
                     }
                 }
             }
@@ -79,6 +88,8 @@ struct Node {
     piece: Option<Piece>,
     /// On a compaction: the first entry that it keeps.
     first_kept: Option<Option<usize>>,
+    /// Why what stands before it may not be all that was sent.
+    doubt: Option<&'static str>,
 }
 
 /// A session while it is read.
@@ -87,9 +98,11 @@ struct Reading {
     assembly: Assembly,
     nodes: Vec<Node>,
     by_id: HashMap<String, usize>,
-    /// In version 1: the node of each line.
-    by_line: Vec<usize>,
+    /// In version 1: the node of each line; none for one that could not be read.
+    by_line: Vec<Option<usize>>,
     is_tree: bool,
+    /// Whether a line right before could not be read, so that the next one follows on what is not known.
+    is_line_lost: bool,
     /// The leaf of the last request's context.
     last_leaf: Option<usize>,
     /// The compaction that the last context began with.
@@ -129,6 +142,7 @@ impl Reading {
             by_id: HashMap::new(),
             by_line: Vec::new(),
             is_tree: is_header && first.version.unwrap_or(1) >= 2,
+            is_line_lost: false,
             last_leaf: None,
             last_compaction: None,
             compactions: HashMap::new(),
@@ -142,11 +156,12 @@ impl Reading {
             parent,
             piece: None,
             first_kept: None,
+            doubt: self.doubt_before(&entry, parent),
         };
         match entry.kind.as_str() {
             "message" => match &entry.message {
                 Some(message) if message.role == "assistant" => {
-                    self.request(message, &entry, line, parent);
+                    self.request(message, &entry, line, parent, node.doubt);
                     node.piece = self.piece(message.parts());
                     self.answered(message, &entry, line);
                 }
@@ -176,7 +191,7 @@ impl Reading {
         if let Some(id) = entry.id {
             self.by_id.insert(id, at);
         }
-        self.by_line.push(at);
+        self.by_line.push(Some(at));
     }
 
     /// The entry before: by its id, or in version 1 the one on the line before.
@@ -195,12 +210,23 @@ impl Reading {
         parent
     }
 
+    /// Why it is not known what an entry follows on. In a tree its parent tells; without one, a line that could not be read may
+    /// have stood between.
+    fn doubt_before(&mut self, entry: &Entry, parent: Option<usize>) -> Option<&'static str> {
+        let is_line_lost = std::mem::take(&mut self.is_line_lost);
+        if self.is_tree && parent.is_none() && entry.parent_id.is_some() {
+            return Some("it continues from an entry that is not in the transcript");
+        }
+        (!self.is_tree && is_line_lost)
+            .then_some("a line of the transcript before it could not be read")
+    }
+
     fn first_kept(&self, entry: &Entry, line: &Line, output: &mut Output<'_>) -> Option<usize> {
         let kept = match (&entry.first_kept_entry_id, entry.first_kept_entry_index) {
             (Some(id), _) => self.by_id.get(id).copied(),
             (None, Some(index)) => usize::try_from(index)
                 .ok()
-                .and_then(|index| self.by_line.get(index).copied()),
+                .and_then(|index| self.by_line.get(index).copied().flatten()),
             (None, None) => None,
         };
         if kept.is_none() {

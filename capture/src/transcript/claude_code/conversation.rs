@@ -1,16 +1,15 @@
 //! One conversation of a Claude Code session: the main one, or a sub-agent's.
 
+mod answers;
 mod requests;
 mod told;
 
 use std::collections::HashMap;
 
-use remembrancer_schema::payload::{
-    ContextMutated, MutationKind, Part, PartKind, RequestedCall, ReturnStatus, Usage,
-};
+use remembrancer_schema::payload::{ContextMutated, MutationKind, Part, PartKind, ReturnStatus};
 
 use super::super::assembly::{Assembly, Piece};
-use super::super::{Answer, Call, Recording, Returned, beginning};
+use super::super::{Answer, Recording, Returned, beginning};
 use super::chain::{Chain, MessageIndex, Node, NodeIndex, Parent};
 use super::parts;
 use super::record::{CompactMetadata, Record};
@@ -58,9 +57,23 @@ pub(super) struct Conversation {
     last_walk: Option<LastWalk>,
     /// Why parts may be missing, until the next compaction.
     incomplete: Option<String>,
+    /// The same, for what is known when the file is read and not when a request is compared with the last one.
+    lost: Option<String>,
+    /// The turn of each message.
+    turns: HashMap<MessageIndex, u32>,
+    kept: Option<Kept>,
     permission_mode: Option<String>,
+    /// Whether a scope that a permission mode declared is in force.
+    is_scope_in_force: bool,
     /// Measured growth between requests without a mutation, and what the texts account for.
     growth: (u64, u64),
+}
+
+/// What the last compaction kept as it was.
+#[derive(Debug)]
+struct Kept {
+    boundary: NodeIndex,
+    nodes: Vec<NodeIndex>,
 }
 
 /// The context of the last request.
@@ -85,7 +98,11 @@ impl Conversation {
             pending: Vec::new(),
             last_walk: None,
             incomplete: None,
+            lost: None,
+            turns: HashMap::new(),
+            kept: None,
             permission_mode: None,
+            is_scope_in_force: false,
             growth: (0, 0),
         }
     }
@@ -235,6 +252,7 @@ impl Conversation {
         if is_new {
             self.close();
             self.request(record, &id, parent);
+            self.turns.insert(index, self.recording.turn());
             self.open = Some(OpenMessage {
                 index,
                 answer: Answer {
@@ -256,73 +274,13 @@ impl Conversation {
         })
     }
 
-    /// What a line adds to its message's answer.
-    fn line(&mut self, record: &Record, index: MessageIndex) {
-        let Some(message) = &record.message else {
-            return;
-        };
-        let open = self.open.as_mut().filter(|open| open.index == index);
-        let Some(open) = open else {
-            // A copy of an earlier line, or a line that came after the next request: its calls were not made again.
-            return;
-        };
-        let answer = &mut open.answer;
-        answer.time.clone_from(&record.timestamp);
-        answer.model = message.model.clone().or(answer.model.take());
-        answer.stop_reason = message.stop_reason.clone().or(answer.stop_reason.take());
-        answer.usage = later_usage(answer.usage, message.usage());
-        let turn = answer.turn;
-        for block in message.blocks() {
-            match block.kind.as_str() {
-                "text" => answer
-                    .text
-                    .extend(block.text.filter(|text| !text.is_empty())),
-                "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                    let (Some(id), Some(tool)) = (block.id, block.name) else {
-                        continue;
-                    };
-                    answer.calls.push(RequestedCall {
-                        call_id: id.clone(),
-                        tool: tool.clone(),
-                    });
-                    self.calls.insert(id.clone(), (index, tool.clone()));
-                    self.recording.call(Call {
-                        turn,
-                        id,
-                        tool,
-                        arguments: block.input.map(|raw| raw.get().to_owned()),
-                        time: record.timestamp.clone(),
-                    });
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Writes the answer of the last message, whose lines have all been read.
-    pub(super) fn close(&mut self) {
-        if let Some(open) = self.open.take() {
-            let id = answer_id(&open.answer);
-            self.recording.answer(&id, open.answer);
-        }
-    }
-
-    /// Writes the answer of the last message at the end of the file. Where the file may go on with further lines of it, it is
-    /// written under another name, so that the whole answer can follow.
-    pub(super) fn close_at_end(&mut self) {
-        if let Some(open) = self.open.take() {
-            let is_whole = open.is_followed || open.answer.stop_reason.is_some();
-            let mut id = answer_id(&open.answer);
-            if !is_whole {
-                let parts = open.answer.text.len() + open.answer.calls.len();
-                id.push_str(&format!(".first-{parts}"));
-            }
-            self.recording.answer(&id, open.answer);
-        }
-    }
-
     /// A compaction: the context begins anew with the summary that follows.
     pub(super) fn boundary(&mut self, record: &mut Record, preserved: Vec<NodeIndex>) -> NodeIndex {
+        self.lost = None;
+        self.kept = Some(Kept {
+            boundary: self.chain.nodes.len(),
+            nodes: preserved.clone(),
+        });
         if let Some(open) = &mut self.open {
             open.is_followed = true;
         }
@@ -349,25 +307,30 @@ impl Conversation {
         at
     }
 
+    /// Something of what is sent from now on until the next compaction is not known.
+    pub(super) fn lost(&mut self, why: &str) {
+        self.lost.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Where a record stands that continues from another one. What a compaction keeps as it is may stay where it was, before the
+    /// boundary: what continues from that stands behind the summary (`anchor`), under which it is kept.
+    pub(super) fn behind(&self, node: NodeIndex, anchor: Option<NodeIndex>) -> NodeIndex {
+        let kept = self.kept.as_ref();
+        let Some(kept) = kept.filter(|kept| kept.nodes.contains(&node)) else {
+            return node;
+        };
+        let first_behind = (kept.boundary + 1).min(self.chain.nodes.len() - 1);
+        anchor
+            .filter(|&anchor| anchor > kept.boundary)
+            .unwrap_or(first_behind)
+    }
+
     /// The program went on with a stored session.
     pub(super) fn resumed(&mut self) {
         let is_told = |mutated: &ContextMutated| mutated.kind == MutationKind::Resume;
         if self.last_walk.is_some() && !self.pending.iter().any(is_told) {
             self.pending.push(mutation(0, MutationKind::Resume, None));
         }
-    }
-}
-
-fn answer_id(answer: &Answer) -> String {
-    let id = answer.response_id.as_deref().unwrap_or("");
-    format!("answer.{}.{id}", answer.turn)
-}
-
-/// Lines of one message repeat its usage; the last one that says more counts.
-fn later_usage(earlier: Option<Usage>, later: Option<Usage>) -> Option<Usage> {
-    match (earlier, later) {
-        (Some(earlier), Some(later)) if later.input_tokens < earlier.input_tokens => Some(earlier),
-        (earlier, later) => later.or(earlier),
     }
 }
 

@@ -97,12 +97,14 @@ pub(super) struct CompactMetadata {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PreservedSegment {
     pub(super) head_uuid: Option<String>,
+    pub(super) anchor_uuid: Option<String>,
     pub(super) tail_uuid: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PreservedMessages {
+    pub(super) anchor_uuid: Option<String>,
     pub(super) uuids: Vec<String>,
 }
 

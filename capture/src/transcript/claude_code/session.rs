@@ -1,6 +1,7 @@
 //! One file of a session while it is read: which conversation each record belongs to, and what it continues from.
 
 mod beginning;
+mod preserved;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -8,8 +9,11 @@ use std::path::Path;
 use super::super::{ImportError, Line, Lines, Output};
 use super::chain::{NodeIndex, Parent};
 use super::conversation::Conversation;
-use super::record::{PreservedSegment, Record};
+use super::record::Record;
 use super::{CONVERSATIONS_MAX, SILENT, UNLINKED_MAX};
+
+/// Why a context is in doubt after a line that could not be read.
+const UNREAD: &str = "a line of the transcript before it could not be read";
 
 /// Calls that start sub-agents, by the hash of the prompt that the sub-agent gets.
 pub(super) type StartingCalls = HashMap<[u8; 32], String>;
@@ -29,6 +33,7 @@ pub(super) fn read_file(
         conversations: Vec::new(),
         by_key: HashMap::new(),
         by_uuid: HashMap::new(),
+        anchors: HashMap::new(),
         unknown: BTreeSet::new(),
         unlinked: Vec::new(),
     };
@@ -55,6 +60,8 @@ struct Session<'a> {
     by_key: HashMap<String, usize>,
     /// Each record's conversation and place in it.
     by_uuid: HashMap<String, (usize, NodeIndex)>,
+    /// The record of each conversation under which its last compaction keeps others.
+    anchors: HashMap<usize, Option<String>>,
     unknown: BTreeSet<String>,
     /// Lines that could not be read before a conversation began.
     unlinked: Vec<(Line, String)>,
@@ -81,7 +88,8 @@ impl Session<'_> {
         let conversation = &mut self.conversations[at];
         conversation.recording.at_line(line.number);
         if let Some(mode) = record.permission_mode.take() {
-            conversation.permission_mode(&mode, line, record.timestamp.as_deref());
+            let (folder, time) = (record.cwd.as_deref(), record.timestamp.as_deref());
+            conversation.permission_mode(&mode, folder, line, time);
         }
         if !is_known {
             let text = String::from_utf8_lossy(&line.bytes);
@@ -151,7 +159,13 @@ impl Session<'_> {
         match record.subtype.as_deref() {
             Some("compact_boundary") => {
                 let preserved = self.preserved(at, record);
-                self.conversations[at].boundary(record, preserved)
+                self.anchors.insert(at, preserved.anchor);
+                let conversation = &mut self.conversations[at];
+                let node = conversation.boundary(record, preserved.nodes);
+                if !preserved.is_whole {
+                    conversation.lost("the compaction kept records that are not in the transcript");
+                }
+                node
             }
             Some("microcompact_boundary") => {
                 let metadata = record.microcompact_metadata.take().unwrap_or_default();
@@ -161,49 +175,17 @@ impl Session<'_> {
         }
     }
 
-    /// The records that a compaction keeps as they are.
-    fn preserved(&self, at: usize, record: &Record) -> Vec<NodeIndex> {
-        let Some(metadata) = &record.compact_metadata else {
-            return Vec::new();
-        };
-        let node = |uuid: &String| {
-            let &(of, node) = self.by_uuid.get(uuid)?;
-            (of == at).then_some(node)
-        };
-        let listed = metadata.preserved_messages.as_ref();
-        let listed: Vec<NodeIndex> = listed
-            .iter()
-            .flat_map(|messages| &messages.uuids)
-            .filter_map(node)
-            .collect();
-        if !listed.is_empty() {
-            return listed;
-        }
-        match &metadata.preserved_segment {
-            Some(PreservedSegment {
-                head_uuid: Some(head),
-                tail_uuid: Some(tail),
-            }) => node(head)
-                .zip(node(tail))
-                .map(|(head, tail)| self.segment(at, head, tail))
-                .unwrap_or_default(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn segment(&self, at: usize, head: NodeIndex, tail: NodeIndex) -> Vec<NodeIndex> {
-        let walk = self.conversations[at].chain.walk(Some(tail));
-        let from = walk.path.iter().position(|&node| node == head);
-        from.map(|from| walk.path[from..].to_vec())
-            .unwrap_or_default()
-    }
-
     fn parent(&self, at: usize, record: &Record, line: &Line, output: &mut Output<'_>) -> Parent {
         let Some(uuid) = &record.parent_uuid else {
             return Parent::Root;
         };
         match self.by_uuid.get(uuid) {
-            Some(&(of, node)) if of == at => Parent::Node(node),
+            Some(&(of, node)) if of == at => {
+                let anchor = self.anchors.get(&at).and_then(Option::as_ref);
+                let anchor = anchor.and_then(|uuid| self.by_uuid.get(uuid));
+                let anchor = anchor.filter(|(of, _)| *of == at).map(|&(_, node)| node);
+                Parent::Node(self.conversations[at].behind(node, anchor))
+            }
             // A sub-agent that continues from a record of its parent begins a conversation of its own.
             Some(_) => Parent::Root,
             None => {
@@ -239,6 +221,7 @@ impl Session<'_> {
         self.by_key.insert(key, at);
         for (line, reason) in std::mem::take(&mut self.unlinked) {
             self.conversations[at].recording.malformed(&line, &reason);
+            self.conversations[at].lost(UNREAD);
         }
         Ok(at)
     }
@@ -263,6 +246,10 @@ impl Session<'_> {
     ) -> Result<(), ImportError> {
         output.report.malformed += 1;
         output.notice(Some(line.number), format!("not read: {reason}"));
+        // Whose line it was is not known.
+        for conversation in &mut self.conversations {
+            conversation.lost(UNREAD);
+        }
         match self.conversations.first_mut() {
             Some(first) => {
                 first.recording.malformed(&line, reason);

@@ -12,6 +12,9 @@ use super::{REFUSAL, Rollout, SUMMARY_BYTES_MAX, mutation};
 impl Rollout {
     /// A part of what the model sees.
     pub(super) fn item(&mut self, item: &Item, time: Option<&str>, line: &Line) {
+        if item.is_never_sent() {
+            return;
+        }
         if item.is_models() {
             self.models(item, time, line);
         } else {
@@ -186,6 +189,9 @@ impl Rollout {
                             Some("an item of the compacted history is not understood".to_owned());
                         continue;
                     };
+                    if !item.is_known() {
+                        self.lost(line.number);
+                    }
                     self.replacement(&item, summary.as_deref());
                 }
             }

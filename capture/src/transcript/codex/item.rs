@@ -169,6 +169,22 @@ impl Item {
         }
     }
 
+    /// Whether what it adds to a context is known.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_models()
+            || self.kind.ends_with("_output")
+            || matches!(
+                self.kind.as_str(),
+                "message" | "compaction" | "compaction_summary" | "context_compaction"
+            )
+            || self.is_never_sent()
+    }
+
+    /// Whether the program keeps it among the items and never sends it.
+    pub(super) fn is_never_sent(&self) -> bool {
+        self.kind == "ghost_snapshot"
+    }
+
     /// Whether the user began a turn with it: a message of the user that the program did not write in the user's place.
     pub(super) fn is_users_turn(&self) -> bool {
         self.kind == "message"

@@ -1,10 +1,11 @@
 //! What a rollout declares for its turns.
 
-use remembrancer_schema::payload::{EventType, ScopeDeclared, StatedBy};
+use remembrancer_schema::payload::{EventType, ScopeDeclared};
+use serde_json::Value;
 
-use super::super::Line;
+use super::super::{Line, sandbox};
+use super::Rollout;
 use super::item::TurnContext;
-use super::{Rollout, writing};
 
 impl Rollout {
     /// What is declared for the turn: the scope, and the rules files.
@@ -35,10 +36,14 @@ impl Rollout {
                 .map_or_else(|| Some(other.to_string()), |mode| Some(mode.to_owned())),
         };
         let sandbox = word(&context.sandbox_policy).or_else(|| word(&context.permission_profile));
+        let roots = context.sandbox_policy.as_ref().map(writable_roots);
+        let roots = roots.filter(|roots| !roots.is_empty());
         let said: Vec<String> = [
             ("approval policy", word(&context.approval_policy)),
-            ("sandbox", sandbox.clone()),
+            ("sandbox", sandbox),
             ("folder", context.cwd.clone()),
+            ("also writable", roots.map(|roots| roots.join(" "))),
+            ("network", network(context).map(|may| may.to_string())),
         ]
         .into_iter()
         .filter_map(|(name, value)| Some(format!("{name} {}", value?)))
@@ -48,24 +53,57 @@ impl Rollout {
             return;
         }
         let name = format!("turn-context.line.{}", line.number);
-        if self.recording.has_scope() {
-            let kind = EventType::Custom("custom.codex.turn_context".to_owned());
-            let data = serde_json::json!({ "declares": said });
-            self.recording.event(&name, &kind, time, &data);
-        } else {
-            let is_read_only = sandbox.as_deref() == Some("read-only");
-            let scope = ScopeDeclared {
-                prohibited: if is_read_only { writing() } else { Vec::new() },
-                stated_by: Some(StatedBy {
-                    role: "operator".to_owned(),
-                    name: Some("codex".to_owned()),
-                    source: Some(format!("turn_context: {said}")),
-                }),
-                ..ScopeDeclared::default()
-            };
-            self.recording
-                .event(&name, &EventType::ScopeDeclared, time, &scope);
+        let scope = match self.recording.has_scope() {
+            true => None,
+            false => sandboxed(context),
+        };
+        // What a program may do that no sandbox holds is nowhere declared; a scope of before is over then.
+        let scope = scope.or_else(|| self.is_scope_in_force.then(sandbox::withdrawn));
+        match scope {
+            Some(scope) => {
+                self.is_scope_in_force = !scope.withdrawn;
+                let source = format!("turn_context: {said}");
+                let scope = sandbox::stated(scope, "operator", Some("codex"), source);
+                self.recording
+                    .event(&name, &EventType::ScopeDeclared, time, &scope);
+            }
+            None => {
+                let kind = EventType::Custom("custom.codex.turn_context".to_owned());
+                let data = serde_json::json!({ "declares": said });
+                self.recording.event(&name, &kind, time, &data);
+            }
         }
         self.scope = Some(said);
     }
+}
+
+/// What the sandbox permits and forbids; `None` for one that does not say.
+fn sandboxed(context: &TurnContext) -> Option<ScopeDeclared> {
+    let policy = context.sandbox_policy.as_ref()?;
+    let mode = policy.as_str().or_else(|| policy["mode"].as_str());
+    match mode.or_else(|| policy["type"].as_str())? {
+        "read-only" => Some(sandbox::unchanged_files(context.cwd.as_deref())),
+        "workspace-write" => {
+            let tmp = policy["exclude_slash_tmp"] != Value::Bool(true);
+            let tmp = tmp.then(|| "/tmp".to_owned());
+            let roots = writable_roots(policy).into_iter().chain(tmp);
+            sandbox::folders(
+                context.cwd.as_deref()?,
+                roots,
+                network(context) == Some(true),
+            )
+        }
+        _ => None,
+    }
+}
+
+/// Whether the policy lets the agent speak with other machines, where it says.
+fn network(context: &TurnContext) -> Option<bool> {
+    context.sandbox_policy.as_ref()?["network_access"].as_bool()
+}
+
+fn writable_roots(policy: &Value) -> Vec<String> {
+    let roots = policy["writable_roots"].as_array();
+    let roots = roots.into_iter().flatten();
+    roots.filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -1,4 +1,6 @@
-use remembrancer_schema::payload::{MutationKind, Payload, ReturnStatus};
+use remembrancer_replay::analysis::ScopeVerdict;
+use remembrancer_replay::scope::{Mandate, ProposedAction};
+use remembrancer_schema::payload::{Effect, MutationKind, Payload, ReturnStatus};
 use serde_json::{Value, json};
 
 use super::super::ImportOptions;
@@ -185,5 +187,112 @@ fn a_turn_declares_its_scope_once() {
         source,
         Some("turn_context: approval policy never, sandbox read-only, folder /w")
     );
-    assert_eq!(scopes[0].prohibited.len(), 2);
+    let effects = &scopes[0].prohibited[0].effects;
+    assert_eq!(effects, &[Effect::Write, Effect::Delete]);
+}
+
+#[test]
+fn a_sandbox_permits_what_it_says_and_none_declares_nothing() {
+    let context = |policy: Value| {
+        line(
+            "turn_context",
+            json!({"cwd": "/home/me/w", "sandbox_policy": policy}),
+        )
+    };
+    let shell = |id: &str, command: &str| {
+        let arguments = json!({"command": ["bash", "-lc", command]}).to_string();
+        line(
+            "response_item",
+            json!({"type": "function_call", "name": "shell", "arguments": arguments, "call_id": id}),
+        )
+    };
+    let collected = read(vec![
+        context(
+            json!({"type": "workspace-write", "writable_roots": ["/srv/x"], "network_access": false}),
+        ),
+        message("user", "go"),
+        shell("a", "rm -rf /"),
+        shell("b", "touch src/a /srv/x/b /tmp/c"),
+        shell("c", "curl https://example.org"),
+        shell("d", "rm ../other"),
+        output("d", json!("ok")),
+        context(json!({"type": "danger-full-access"})),
+        message("user", "go"),
+        shell("e", "rm -rf /"),
+    ]);
+    let mut mandate = Mandate::default();
+    let mut verdicts = Vec::new();
+    for payload in collected.payloads("codex-s") {
+        match payload {
+            Payload::ScopeDeclared(scope) => mandate.declare_scope(&scope),
+            Payload::ToolCalled(called) => {
+                let action = ProposedAction {
+                    tool: &called.tool,
+                    arguments: called.arguments.as_deref().map(|raw| raw.get()),
+                    ..ProposedAction::default()
+                };
+                verdicts.push(mandate.judge(&action).verdict);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(verdicts[0], ScopeVerdict::OutOfScope);
+    assert!(
+        matches!(verdicts[1], ScopeVerdict::Permitted { .. }),
+        "{verdicts:?}"
+    );
+    assert_eq!(verdicts[2], ScopeVerdict::OutOfScope);
+    assert_eq!(verdicts[3], ScopeVerdict::OutOfScope);
+    assert_eq!(verdicts[4], ScopeVerdict::Undeclared);
+}
+
+#[test]
+fn what_is_not_understood_leaves_contexts_in_doubt_until_the_history_is_replaced() {
+    let meta = line("session_meta", json!({"id": "s", "cwd": "/w"}));
+    let kept = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept"}]});
+    let compacted = line(
+        "compacted",
+        json!({"message": "sum", "replacement_history": [kept]}),
+    );
+    let unknown = line(
+        "response_item",
+        json!({"type": "hologram", "text": "never push"}),
+    );
+    for (bad, kinds) in [
+        (
+            "{\"type\":\"response_item\",\"payload\":3".to_owned(),
+            "custom.transcript.malformed",
+        ),
+        (
+            line("response_item", json!("a")).to_string(),
+            "custom.transcript.malformed",
+        ),
+        (unknown.to_string(), "custom.codex.record"),
+    ] {
+        let lines = [
+            meta.to_string(),
+            message("user", "go").to_string(),
+            message("assistant", "one").to_string(),
+            bad,
+            call("a").to_string(),
+            output("a", json!("ok")).to_string(),
+            call("b").to_string(),
+            compacted.to_string(),
+            call("c").to_string(),
+        ]
+        .map(|line| format!("{line}\n"));
+        let options = ImportOptions::default();
+        let (collected, report) = imported(&Codex, "r.jsonl", &lines.concat(), &options);
+        assert_eq!(report.notices.len(), 1, "{:?}", report.notices);
+        let doubts: Vec<bool> = collected
+            .captures("codex-s")
+            .iter()
+            .map(|captured| captured.incomplete.is_some())
+            .collect();
+        // The call after the line is of the same answer: what is not understood ends none.
+        assert_eq!(doubts, [false, true, false], "{kinds}");
+        let is_kept = |event: &[u8]| String::from_utf8_lossy(event).contains(kinds);
+        let kept = collected.events.iter().filter(|(_, event)| is_kept(event));
+        assert_eq!(kept.count(), 1, "{kinds}");
+    }
 }

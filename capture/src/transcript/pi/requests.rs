@@ -33,10 +33,7 @@ impl Reading {
             return self.pieces(path).collect();
         };
         let node = &self.nodes[path[place]];
-        let kept = node.first_kept.flatten();
-        let from = kept
-            .and_then(|kept| path[..place].iter().position(|&node| node == kept))
-            .unwrap_or(place);
+        let from = self.first_sent(path, place).unwrap_or(place);
         node.piece
             .into_iter()
             .chain(self.pieces(&path[from..place]).filter({
@@ -52,6 +49,25 @@ impl Reading {
             .collect()
     }
 
+    /// The place of the first entry that a compaction keeps, where it is above it.
+    fn first_sent(&self, path: &[usize], compaction: usize) -> Option<usize> {
+        let kept = self.nodes[path[compaction]].first_kept.flatten()?;
+        path[..compaction].iter().position(|&node| node == kept)
+    }
+
+    /// Why parts of a context may be missing.
+    fn doubt(&self, path: &[usize], compaction: Option<usize>) -> Option<&'static str> {
+        let from = match compaction {
+            None => 0,
+            Some(place) => match self.first_sent(path, place) {
+                // What the first one that is kept follows on is not sent.
+                Some(first) => first + 1,
+                None => return Some("the compaction kept entries that are not in the transcript"),
+            },
+        };
+        path[from..].iter().find_map(|&node| self.nodes[node].doubt)
+    }
+
     pub(super) fn pieces<'a>(&'a self, path: &'a [usize]) -> impl Iterator<Item = Piece> + 'a {
         path.iter().filter_map(|&node| self.nodes[node].piece)
     }
@@ -63,6 +79,7 @@ impl Reading {
         entry: &Entry,
         line: &Line,
         leaf: Option<usize>,
+        doubt: Option<&'static str>,
     ) {
         let turn = self.recording.next_turn();
         let name = entry.name(line.number);
@@ -70,8 +87,10 @@ impl Reading {
         let (path, compaction) = self.path(leaf);
         self.mutations(turn, &path, compaction, &name, time);
         let pieces = self.context_of(&path, compaction);
+        let doubt = doubt.or_else(|| self.doubt(&path, compaction));
         let captured = ContextCaptured {
             turn,
+            incomplete: doubt.map(str::to_owned),
             tokens: message.input_tokens().map(|count| TokenCount {
                 count,
                 source: TokenSource::Measured,

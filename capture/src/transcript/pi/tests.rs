@@ -66,3 +66,63 @@ fn version_1_names_what_it_keeps_by_its_line() {
         [vec!["old"], vec!["sum", "kept"]]
     );
 }
+
+fn doubts(lines: &[String]) -> Vec<bool> {
+    let text = lines.join("\n");
+    let (collected, _) = imported(&Pi, "x.jsonl", &text, &ImportOptions::default());
+    let captures = collected.captures("pi-p").into_iter();
+    captures
+        .map(|captured| captured.incomplete.is_some())
+        .collect()
+}
+
+fn compaction(id: &str, parent: &str, kept: &str) -> String {
+    format!(
+        r#"{{"type":"compaction","id":"{id}","parentId":"{parent}","summary":"sum","firstKeptEntryId":"{kept}"}}"#
+    )
+}
+
+#[test]
+fn what_is_not_in_the_file_leaves_contexts_in_doubt_until_a_compaction_drops_it() {
+    let lines = [
+        HEADER.to_owned(),
+        message("a", "null", "user", "go"),
+        message("b", "\"a\"", "assistant", "one"),
+        "{\"type\":\"message\",\"id\":\"c\"".to_owned(),
+        message("d", "\"c\"", "user", "more"),
+        message("e", "\"d\"", "assistant", "two"),
+        message("f", "\"e\"", "user", "kept"),
+        compaction("g", "f", "f"),
+        message("h", "\"g\"", "assistant", "three"),
+        compaction("i", "h", "gone"),
+        message("j", "\"i\"", "assistant", "four"),
+    ];
+    assert_eq!(doubts(&lines), [false, true, false, true]);
+    let straight = [message(
+        "b",
+        "\"c\"",
+        "assistant",
+        "an answer that follows on nothing known",
+    )];
+    let lines = [&[HEADER.to_owned()], &straight[..]].concat();
+    assert_eq!(doubts(&lines), [true]);
+}
+
+#[test]
+fn in_version_1_a_line_that_cannot_be_read_leaves_contexts_in_doubt() {
+    let plain = |role: &str, text: &str| {
+        format!(r#"{{"type":"message","message":{{"role":"{role}","content":"{text}"}}}}"#)
+    };
+    let lines = [
+        r#"{"type":"session","id":"p","cwd":"/w"}"#.to_owned(),
+        plain("user", "go"),
+        plain("assistant", "one"),
+        "{".to_owned(),
+        plain("user", "more"),
+        plain("assistant", "two"),
+        plain("user", "kept"),
+        r#"{"type":"compaction","summary":"sum","firstKeptEntryIndex":6}"#.to_owned(),
+        plain("assistant", "three"),
+    ];
+    assert_eq!(doubts(&lines), [false, true, false]);
+}

@@ -38,8 +38,9 @@ impl Conversation {
             );
         }
         let incomplete = self
-            .incomplete
+            .lost
             .clone()
+            .or_else(|| self.incomplete.clone())
             .or_else(|| Sizes::too_large(measured, estimated));
         let captured = ContextCaptured {
             turn,

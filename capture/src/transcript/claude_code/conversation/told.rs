@@ -1,11 +1,10 @@
 //! What the program itself tells: attachments, emptied results, permission modes, refusals.
 
 use remembrancer_schema::payload::{
-    ActionPattern, DecisionRecorded, EventType, MutationKind, Part, ScopeDeclared, StatedBy,
-    Trigger, Verdict,
+    DecisionRecorded, EventType, MutationKind, Part, Trigger, Verdict,
 };
 
-use super::super::super::{Line, beginning};
+use super::super::super::{Line, beginning, sandbox};
 use super::super::chain::{NodeIndex, Parent};
 use super::super::parts;
 use super::super::record::{Attachment, MicrocompactMetadata, Record};
@@ -78,10 +77,12 @@ impl Conversation {
         self.plain(parent, attached.parts)
     }
 
-    /// The permission mode, as a scope that the user declares. Where one was declared from outside, that one stays.
+    /// The permission mode: plan mode as a scope that the user declares, every other one as a note. Where a scope was declared
+    /// from outside, that one stays.
     pub(in super::super) fn permission_mode(
         &mut self,
         mode: &str,
+        folder: Option<&str>,
         line: &Line,
         time: Option<&str>,
     ) {
@@ -90,30 +91,20 @@ impl Conversation {
         }
         self.permission_mode = Some(mode.to_owned());
         let name = format!("permission-mode.line.{}", line.number);
-        if self.recording.has_scope() {
+        let scope = match (self.recording.has_scope(), mode) {
+            (true, _) => None,
+            (false, "plan") => Some(sandbox::unchanged_files(folder)),
+            // The other modes say whom the program asks, not what the agent may do.
+            (false, _) => self.is_scope_in_force.then(sandbox::withdrawn),
+        };
+        let Some(scope) = scope else {
             let kind = EventType::Custom("custom.claude_code.permission_mode".to_owned());
             let data = serde_json::json!({ "mode": mode });
             return self.recording.event(&name, &kind, time, &data);
-        }
-        let prohibited = if mode == "plan" {
-            ["Edit", "MultiEdit", "Write", "NotebookEdit"]
-                .map(|tool| ActionPattern {
-                    tool: Some(tool.to_owned()),
-                    ..ActionPattern::default()
-                })
-                .to_vec()
-        } else {
-            Vec::new()
         };
-        let scope = ScopeDeclared {
-            prohibited,
-            stated_by: Some(StatedBy {
-                role: "user".to_owned(),
-                name: None,
-                source: Some(format!("Claude Code permission mode {mode}")),
-            }),
-            ..ScopeDeclared::default()
-        };
+        self.is_scope_in_force = !scope.withdrawn;
+        let source = format!("Claude Code permission mode {mode}");
+        let scope = sandbox::stated(scope, "user", None, source);
         self.recording
             .event(&name, &EventType::ScopeDeclared, time, &scope);
     }

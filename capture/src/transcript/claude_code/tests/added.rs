@@ -1,9 +1,9 @@
 //! What stands beside the chat: sub-agents, and what the program itself adds.
 
-use remembrancer_schema::payload::{PartOrigin, Payload};
+use remembrancer_schema::payload::{Effect, PartOrigin, Payload};
 use serde_json::json;
 
-use super::super::super::tests::read;
+use super::super::super::tests::{Collected, imported, read};
 use super::super::super::{ImportOptions, find};
 use super::super::ClaudeCode;
 use super::Lines;
@@ -169,4 +169,123 @@ fn what_is_typed_while_the_agent_works_is_the_users_and_what_others_send_is_not(
             (Some("of a file"), Some(PartOrigin::Tool)),
         ]
     );
+}
+
+#[test]
+fn plan_mode_forbids_changes_and_other_modes_declare_nothing() {
+    let mut lines = Lines::default();
+    for mode in ["default", "plan", "acceptEdits"] {
+        lines.add(
+            json!({"type": "user", "permissionMode": mode, "cwd": "/home/me/w",
+            "message": {"role": "user", "content": mode}}),
+        );
+    }
+    let collected = lines.read().0;
+    let scopes: Vec<_> = collected
+        .payloads("cc-s")
+        .into_iter()
+        .filter_map(|payload| match payload {
+            Payload::ScopeDeclared(scope) => Some(scope),
+            _ => None,
+        })
+        .collect();
+    let [plan, after] = &scopes[..] else {
+        panic!("{scopes:?}");
+    };
+    assert_eq!(plan.prohibited[0].effects, [Effect::Write, Effect::Delete]);
+    let home = plan
+        .places
+        .as_ref()
+        .and_then(|places| places.home.as_deref());
+    assert_eq!(home, Some("/home/me"));
+    assert!(after.withdrawn && after.prohibited.is_empty());
+}
+
+fn doubts(collected: &Collected) -> Vec<bool> {
+    let captures = collected.captures("cc-s").into_iter();
+    captures
+        .map(|captured| captured.incomplete.is_some())
+        .collect()
+}
+
+#[test]
+fn a_line_that_cannot_be_read_leaves_contexts_in_doubt_until_a_compaction() {
+    let mut lines = Lines::default();
+    lines.user("go").calls("m1", 20_010, "c1");
+    lines.returns("c1", "never push");
+    lines
+        .says("m2", 20_020, "ok")
+        .user("more")
+        .says("m3", 20_030, "ok");
+    lines
+        .boundary()
+        .summary("sum")
+        .user("on")
+        .says("m4", 20_020, "ok");
+    let text = lines.text();
+    let (collected, _) = imported(&ClaudeCode, "s.jsonl", &text, &ImportOptions::default());
+    assert_eq!(doubts(&collected), [false, false, false, false]);
+    let damaged = |line: &str| match line.contains("never push") {
+        true => format!("{}\n", &line[..line.len() - 1]),
+        false => format!("{line}\n"),
+    };
+    let text: String = text.lines().map(damaged).collect();
+    let (collected, report) = imported(&ClaudeCode, "s.jsonl", &text, &ImportOptions::default());
+    assert_eq!(report.malformed, 1);
+    assert_eq!(doubts(&collected), [false, true, true, false]);
+}
+
+#[test]
+fn what_was_kept_before_the_boundary_is_sent_behind_the_summary() {
+    let mut lines = Lines::default();
+    lines.user("old").says("m1", 20_010, "one");
+    lines.user("kept").says("m2", 20_012, "also kept");
+    lines.add(json!({"type": "system", "subtype": "compact_boundary", "parentUuid": null,
+        "compactMetadata": {"trigger": "auto", "preservedMessages": {"anchorUuid": "u5", "uuids": ["u2", "u3"]}}}));
+    lines.summary("sum");
+    lines.add(json!({"type": "user", "parentUuid": "u3", "message": {"content": "next"}}));
+    lines.says("m3", 20_030, "ok");
+    let (collected, report) = lines.read();
+    assert!(report.notices.is_empty(), "{:?}", report.notices);
+    assert_eq!(
+        collected.contexts("cc-s")[2],
+        ["sum", "kept", "also kept", "next"]
+    );
+    assert_eq!(doubts(&collected), [false, false, false]);
+}
+
+#[test]
+fn what_was_kept_and_is_not_in_the_file_leaves_contexts_in_doubt() {
+    for kept in [
+        json!({"preservedMessages": {"uuids": ["u1", "gone"]}}),
+        json!({"preservedSegment": {"headUuid": "gone", "tailUuid": "u1"}}),
+    ] {
+        let mut lines = Lines::default();
+        lines.user("old").says("m1", 20_010, "one");
+        lines.add(
+            json!({"type": "system", "subtype": "compact_boundary", "parentUuid": null,
+            "compactMetadata": kept}),
+        );
+        lines.summary("sum").user("on").says("m2", 20_020, "ok");
+        assert_eq!(doubts(&lines.read().0), [false, true], "{kept}");
+    }
+}
+
+#[test]
+fn a_call_on_a_late_line_is_of_its_messages_turn() {
+    let mut lines = Lines::default();
+    lines.user("go").calls("m1", 9, "c1").returns("c1", "r1");
+    lines.calls("m2", 12, "c2").calls("m1", 9, "c3");
+    lines.calls("m1", 9, "c1");
+    let collected = lines.read().0;
+    let calls: Vec<(String, u32)> = collected
+        .payloads("cc-s")
+        .into_iter()
+        .filter_map(|payload| match payload {
+            Payload::ToolCalled(called) => Some((called.call_id, called.turn)),
+            _ => None,
+        })
+        .collect();
+    let expected = [("c1", 1), ("c2", 2), ("c3", 1)].map(|(id, turn)| (id.to_owned(), turn));
+    assert_eq!(calls, expected);
 }
