@@ -215,7 +215,8 @@ impl Session<'_> {
             });
         }
         let new = self.new_session(record, &key, output)?;
-        let recording = output.start(new)?;
+        let mut recording = output.start(new)?;
+        self.note_late_facts(record, &mut recording);
         let at = self.conversations.len();
         self.conversations.push(Conversation::new(recording));
         self.by_key.insert(key, at);

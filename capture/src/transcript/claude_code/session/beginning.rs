@@ -5,9 +5,9 @@ use std::io::Read as _;
 
 use remembrancer_schema::SessionId;
 use remembrancer_schema::hash::sha256;
-use remembrancer_schema::payload::{ParentSession, SessionStarted};
+use remembrancer_schema::payload::{EventType, ParentSession, SessionStarted};
 
-use super::super::super::{ImportError, NewSession, Output};
+use super::super::super::{ImportError, NewSession, Output, Recording};
 use super::super::PREFIX;
 use super::super::record::{self, Record};
 use super::Session;
@@ -62,7 +62,6 @@ impl Session<'_> {
         label("folder", &record.cwd);
         label("branch", &record.git_branch);
         label("agent_id", &agent_id);
-        label("agent_type", &self.agent_type());
         let forked = record.forked_from.as_ref();
         label(
             "forked_from",
@@ -114,13 +113,38 @@ impl Session<'_> {
     }
 
     pub(super) fn parent_session(&self, record: &Record, session: SessionId) -> ParentSession {
-        let prompt = record.message.as_ref().map(|message| {
-            let texts = record::texts(message.content.as_deref());
-            sha256(texts.join("\n").as_bytes())
-        });
         ParentSession {
             session,
-            call_id: prompt.and_then(|prompt| self.starting.get(&prompt).cloned()),
+            // Beside its parent's file a sub-agent's may be read before the call is there: see `note_late_facts`.
+            call_id: self.starting_call(record).filter(|_| !self.is_subagent),
+        }
+    }
+
+    /// The call whose prompt a record begins with.
+    fn starting_call(&self, record: &Record) -> Option<String> {
+        let message = record.message.as_ref()?;
+        let texts = record::texts(message.content.as_deref());
+        let prompt = sha256(texts.join("\n").as_bytes());
+        self.starting.get(&prompt).cloned()
+    }
+
+    /// Notes of a sub-agent with a file of its own what other files say, which may be written later than its first record: its
+    /// kind, and the call that started it. They are events of their own, because the start of a session says the same at every
+    /// import.
+    pub(super) fn note_late_facts(&self, record: &Record, recording: &mut Recording) {
+        if !self.is_subagent {
+            return;
+        }
+        let kind = EventType::Custom("custom.claude_code.sub_agent".to_owned());
+        let facts = [
+            ("agent_type", self.agent_type()),
+            ("call_id", self.starting_call(record)),
+        ];
+        for (name, value) in facts {
+            if let Some(value) = value {
+                let data = serde_json::json!({ name: value });
+                recording.event(&format!("sub-agent.{name}"), &kind, None, &data);
+            }
         }
     }
 

@@ -81,8 +81,29 @@ fn files_of_sub_agents_are_read_with_the_session_that_started_them() {
         panic!("no start")
     };
     let parent = started.parent.as_ref().expect("a parent");
-    assert_eq!(parent.call_id.as_deref(), Some("task"));
-    assert_eq!(started.labels["agent_type"], "Explore");
+    assert_eq!(parent.session.as_str(), "cc-s");
+    let told: Vec<serde_json::Value> = collected
+        .events
+        .iter()
+        .map(|(_, event)| serde_json::from_slice::<serde_json::Value>(event).expect("JSON"))
+        .filter(|event| event["type"] == "custom.claude_code.sub_agent")
+        .map(|event| event["data"].clone())
+        .collect();
+    assert_eq!(
+        told,
+        [json!({"agent_type": "Explore"}), json!({"call_id": "task"})]
+    );
+
+    // What other files say of it may come later: the start of its session is the same without.
+    std::fs::remove_file(folder.path().join("s/subagents/agent-a1.meta.json")).expect("removed");
+    write("s.jsonl", &Lines::default().user("go").text());
+    let (earlier, _) = read(&ClaudeCode, &found[0].path, &ImportOptions::default());
+    let start = |collected: &Collected| {
+        let mut of_agent = collected.events.iter();
+        let first = of_agent.find(|(session, _)| session.as_str() == "cc-s-agent-a1");
+        first.expect("its start").1.clone()
+    };
+    assert_eq!(start(&earlier), start(&collected));
 }
 
 #[test]
