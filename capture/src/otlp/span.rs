@@ -1,8 +1,9 @@
 //! A span, read as what it tells of an agent: a call of a model, a run of a tool, a run of an agent, or something else.
 
+mod usage;
+
 use prost::Message as _;
 use remembrancer_schema::ContentHash;
-use remembrancer_schema::limits::INTEGER_MAX;
 use remembrancer_schema::payload::Usage;
 use serde_json::Value as Json;
 
@@ -11,6 +12,7 @@ use super::flat;
 use super::messages::{Answer, Parts};
 use super::older;
 use super::wire::{Span, Status};
+use usage::usage;
 
 /// Most attributes of one span.
 const ATTRIBUTES_MAX: usize = 100_000;
@@ -323,43 +325,6 @@ impl ModelCall {
             "{attribute} is no JSON: most likely it was cut by a limit of the sender"
         ));
     }
-}
-
-fn usage(attributes: &Attributes<'_>) -> Option<Usage> {
-    let count = |names: &[&str]| {
-        attributes
-            .count(names)
-            .filter(|count| *count <= INTEGER_MAX)
-    };
-    let input = count(&[
-        "gen_ai.usage.input_tokens",
-        "gen_ai.usage.prompt_tokens",
-        "llm.token_count.prompt",
-        "llm.usage.prompt_tokens",
-    ])?;
-    Some(Usage {
-        input_tokens: input,
-        output_tokens: count(&[
-            "gen_ai.usage.output_tokens",
-            "gen_ai.usage.completion_tokens",
-            "llm.token_count.completion",
-            "llm.usage.completion_tokens",
-        ])
-        .unwrap_or(0),
-        cache_read_tokens: count(&[
-            "gen_ai.usage.cache_read.input_tokens",
-            "gen_ai.usage.cache_read_input_tokens",
-            "gen_ai.usage.details.cache_read_tokens",
-            "llm.token_count.prompt_details.cache_read",
-        ]),
-        cache_write_tokens: count(&[
-            "gen_ai.usage.cache_write.input_tokens",
-            "gen_ai.usage.cache_creation.input_tokens",
-            "gen_ai.usage.cache_creation_input_tokens",
-            "gen_ai.usage.details.cache_write_tokens",
-            "llm.token_count.prompt_details.cache_write",
-        ]),
-    })
 }
 
 fn tool_run(attributes: &Attributes<'_>, span: &Span) -> ToolRun {
