@@ -160,7 +160,9 @@ fn entries_of(url: &str, key: &str) -> u64 {
     let listed = Reader { url, key }.get("/v1/sessions?limit=1000");
     let items = listed["items"].as_array().expect("a list");
     // What was done with keys becomes entries in its own time.
-    let of_agents = items.iter().filter(|item| item["id"] != "remembrancer.admin");
+    let of_agents = items
+        .iter()
+        .filter(|item| item["id"] != "remembrancer.admin");
     let entries = of_agents.map(|item| item["entries"].as_u64().unwrap());
     entries.sum()
 }

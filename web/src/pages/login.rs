@@ -94,11 +94,7 @@ pub(crate) async fn with_code(
     }
     let problem =
         "This one-time link was used already, or its ten minutes are over. Sign in with a key.";
-    Ok(refused(
-        StatusCode::UNAUTHORIZED,
-        to,
-        Some(problem),
-    ))
+    Ok(refused(StatusCode::UNAUTHORIZED, to, Some(problem)))
 }
 
 pub(crate) async fn out(
