@@ -4,6 +4,7 @@ mod command;
 mod config;
 mod demo;
 mod failure;
+mod hook;
 mod intake;
 mod service;
 mod terminal;

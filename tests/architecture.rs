@@ -61,6 +61,7 @@ const RESERVED: [(&str, &[&str]); 13] = [
     (
         "axum",
         &[
+            "remembrancer-listener",
             "remembrancer-capture",
             "remembrancer-recorder",
             "remembrancer-web",
@@ -70,6 +71,7 @@ const RESERVED: [(&str, &[&str]); 13] = [
     (
         "tokio",
         &[
+            "remembrancer-listener",
             "remembrancer-capture",
             "remembrancer-recorder",
             "remembrancer-web",

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::conversation::{Appearance, Conversation, Conversations, MatchedBy, Unfinished};
 use crate::model_api::{Api, ModelRequest, ReadError};
-use crate::session_writer::{SessionWriter, WriteError, Written};
+use crate::{SessionWriter, WriteError, Written};
 
 mod answer;
 mod fitting;

@@ -5,6 +5,10 @@
 //!
 //! What is recorded while an agent works goes through a [`spool`]: nothing here may slow, break or block the agent.
 
+pub mod call_recorder;
+pub mod conversation;
+mod cut;
+pub mod delivery;
 pub mod hook;
 pub mod mission_continuity;
 pub mod mission_file;

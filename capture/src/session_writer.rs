@@ -15,6 +15,8 @@ const INLINE_PART_BYTES_MAX: usize = 16 * 1024;
 const INLINE_EVENT_BYTES_MAX: usize = 96 * 1024;
 /// A list of parts that is longer than this as JSON, in bytes, is sent as a blob of its own.
 const INLINE_LIST_BYTES_MAX: usize = 160 * 1024;
+/// Bytes that an id takes in memory, about.
+const ID_BYTES_HELD: usize = 120;
 /// Bytes of blobs that wait to be taken and count as one event that waits.
 const BYTES_WAITING_AS_EVENT: usize = 64 * 1024;
 /// Type of the events that introduce the blobs which do not fit into the event that needs them.
@@ -197,21 +199,25 @@ impl SessionWriter {
         time: Option<&str>,
         captured: ContextCaptured,
     ) -> Result<(), WriteError> {
-        let whole: Vec<Part> = captured.parts.iter().map(by_hash).collect();
         let turn = captured.turn;
+        let whole: Vec<Part> = captured.parts.iter().map(by_hash).collect();
         let before = self.previous.take();
         let known = before
             .as_ref()
             .filter(|(_, before)| whole.starts_with(before))
-            .map(|(base, before)| (base, before.len()));
-        let (base, count) = known.map_or((None, 0), |(base, count)| (Some(base), count));
-        self.previous = Some((turn, whole));
+            .map(|(base, before)| (*base, before.len()));
+        let count = known.map_or(0, |(_, count)| count);
         let appended = captured.parts.into_iter().skip(count).collect();
         let captured = ContextCaptured {
             parts: appended,
             ..captured
         };
-        self.capture(id, time, base, captured)
+        let written = self.capture(id, time, known.map(|(base, _)| base), captured);
+        self.previous = match &written {
+            Ok(()) => Some((turn, whole)),
+            Err(_) => before,
+        };
+        written
     }
 
     /// Adds a context that holds the whole one before and, behind it, the given parts. The same as [`Self::context`], for a
@@ -223,13 +229,14 @@ impl SessionWriter {
         time: Option<&str>,
         captured: ContextCaptured,
     ) -> Result<(), WriteError> {
-        let (base, mut whole) = match self.previous.take() {
-            Some((base, before)) => (Some(base), before),
-            None => (None, Vec::new()),
-        };
-        whole.extend(captured.parts.iter().map(by_hash));
-        self.previous = Some((captured.turn, whole));
-        self.capture(id, time, base, captured)
+        let turn = captured.turn;
+        let added: Vec<Part> = captured.parts.iter().map(by_hash).collect();
+        let base = self.previous.as_ref().map(|(base, _)| *base);
+        self.capture(id, time, base, captured)?;
+        let (_, mut whole) = self.previous.take().unwrap_or_default();
+        whole.extend(added);
+        self.previous = Some((turn, whole));
+        Ok(())
     }
 
     /// Writes a capture whose parts follow those of the turn `base`.
@@ -326,6 +333,7 @@ impl SessionWriter {
     pub fn blob(&mut self, bytes: Vec<u8>, blobs: &mut Vec<ContentHash>) -> ContentHash {
         let hash = ContentHash::of(&bytes);
         if self.sent.insert(hash) {
+            self.fresh.push(hash);
             self.waiting_bytes += bytes.len();
             self.written.blobs.insert(hash, bytes);
             blobs.push(hash);
@@ -378,5 +386,7 @@ pub(crate) fn by_hash(part: &Part) -> Part {
     }
 }
 
+mod resuming;
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -338,6 +338,7 @@ fn action(turn: u32, first_index: u64, call_id: &str, scope: ScopeVerdict) -> Ac
         scope,
         scope_version: None,
         breaks: Vec::new(),
+        witness: remembrancer_schema::payload::Witness::Exact,
         effects: Default::default(),
     }
 }

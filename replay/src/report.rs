@@ -109,6 +109,7 @@ mod tests {
             scope: ScopeVerdict::OutOfScope,
             scope_version: None,
             breaks: Vec::new(),
+            witness: remembrancer_schema::payload::Witness::Exact,
             effects: Default::default(),
         }
     }

@@ -38,6 +38,8 @@ pub(crate) enum Command {
     View(view::ViewArgs),
     /// Record a sample run through the HTTP API, then serve the viewer on it
     Demo(demo::DemoArgs),
+    /// Stand between an agent and the API of its model, and record what passes
+    Proxy(proxy::ProxyArgs),
     /// Find the histories of Claude Code, Codex and pi, and tell which rules their contexts lost
     Scan(scan::ScanArgs),
     /// Take in runs that other programs recorded
@@ -92,6 +94,7 @@ impl Command {
             Self::Serve(args) => serve::run(args, globals).await,
             Self::View(args) => view::run(args).await,
             Self::Demo(args) => demo::run(args).await,
+            Self::Proxy(args) => proxy::run(args).await,
             Self::Scan(args) => scan::run(args).await,
             Self::Import(args) => import::run(args).await,
             Self::Hook(args) => hook::run(args).await,

@@ -165,6 +165,7 @@ impl Document {
             tool: tool.tool.clone(),
             target: tool.target.clone(),
             operation: tool.operation.clone(),
+            effects: Default::default(),
         });
         declared.collect()
     }

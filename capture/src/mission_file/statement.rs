@@ -186,6 +186,8 @@ impl ActionFields {
             target: self.target.clone(),
             operation: self.operation.clone(),
             arguments: conditions.collect(),
+            effects: Default::default(),
+            paths: Default::default(),
         }
     }
 }

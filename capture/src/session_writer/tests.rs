@@ -1,4 +1,9 @@
+//! Sessions written, and gone on with.
+
+use remembrancer_replay::{RecordedEvent, RecordedPayload, SessionRecord};
+use remembrancer_schema::commitment::commit;
 use remembrancer_schema::payload::{PartKind, Payload};
+use remembrancer_schema::{Entry, EntryHash, Salt};
 use serde_json::json;
 
 use super::*;
@@ -51,6 +56,35 @@ fn what_the_recorder_would_refuse_is_refused_by_name() {
     let large = json!({ "text": "x".repeat(300 * 1024) });
     let error = writer().push("y", &custom(), TIME, &large);
     assert!(matches!(error, Err(WriteError::Event { id, .. }) if id == "y"));
+}
+
+#[test]
+fn what_could_not_be_written_is_not_taken_for_sent() {
+    let mut writer = writer();
+    let captured = |turn, texts: &[&str]| ContextCaptured {
+        turn,
+        parts: texts
+            .iter()
+            .map(|text| Part::inline(PartKind::User, *text))
+            .collect(),
+        ..ContextCaptured::default()
+    };
+    let large = "x".repeat(INLINE_PART_BYTES_MAX + 1);
+    let texts = ["rule", large.as_str()];
+    writer
+        .context("turn-1", TIME, captured(1, &texts[..1]))
+        .expect("a context");
+    // A turn 0 is refused.
+    let refused = writer.context("turn-0", TIME, captured(0, &["rule", &large, "lost"]));
+    assert!(matches!(refused, Err(WriteError::Event { .. })));
+    writer
+        .context("turn-2", TIME, captured(2, &["rule", &large, "lost"]))
+        .expect("a context");
+    let written = writer.take();
+    let captures = captures(&written.events);
+    assert_eq!(captures[1].base, Some(1));
+    assert_eq!(captures[1].parts[1].text.as_deref(), Some("lost"));
+    assert_eq!(written.blobs.len(), 1);
 }
 
 #[test]
@@ -110,6 +144,113 @@ fn a_context_too_long_for_an_event_goes_as_a_blob() {
         .sum();
     assert_eq!(introduced, written.blobs.len());
     assert!(written.events.len() > 2);
+}
+
+/// What a ledger keeps of a session's events, as it is read back.
+pub(crate) fn recorded(written: &Written) -> SessionRecord {
+    let entries = written.events.iter().enumerate().map(|(at, event)| {
+        let event = Event::parse(&event.bytes).expect("a valid event");
+        let at = at as u64;
+        let entry = Entry {
+            agent: event.agent,
+            blobs: event.blobs,
+            commitment: commit(&Salt::from_bytes([0; 32]), event.data.as_bytes()),
+            event: event.id,
+            index: at,
+            origin: "ledger.example/test".parse().expect("an origin"),
+            prev: EntryHash::from_bytes([0; 32]),
+            received: "2026-11-30T08:00:00.000Z".to_owned(),
+            sequence: at,
+            session: event.session,
+            time: event.time,
+            kind: event.kind,
+            v: 1,
+        };
+        RecordedEvent {
+            entry_bytes: entry.to_bytes().into(),
+            hash: EntryHash::from_bytes([0; 32]),
+            entry,
+            payload: Some(RecordedPayload {
+                salt: Salt::from_bytes([0; 32]),
+                data: event.data.into(),
+            }),
+        }
+    });
+    let events: Vec<RecordedEvent> = entries.collect();
+    SessionRecord {
+        session: events[0].entry.session.clone(),
+        events,
+        blobs: written
+            .blobs
+            .iter()
+            .map(|(hash, bytes)| (*hash, bytes.as_slice().into()))
+            .collect(),
+    }
+}
+
+fn context(writer: &mut SessionWriter, turn: u32, texts: &[String]) {
+    let captured = ContextCaptured {
+        turn,
+        parts: texts
+            .iter()
+            .map(|text| Part::inline(PartKind::User, text))
+            .collect(),
+        ..ContextCaptured::default()
+    };
+    let id = format!("turn-{turn}");
+    writer.context(&id, TIME, captured).expect("a context");
+}
+
+#[test]
+fn a_resumed_writer_writes_what_the_first_one_would_have_written() {
+    let large = "x".repeat(INLINE_PART_BYTES_MAX + 1);
+    let many: Vec<String> = (0..3000)
+        .map(|number| format!("{number}{}", "y".repeat(400)))
+        .collect();
+    let mut texts = vec!["rule".to_owned(), large];
+    for growth in [vec!["one".to_owned()], many] {
+        let mut first = writer();
+        context(&mut first, 1, &texts);
+        texts.extend(growth);
+        context(&mut first, 2, &texts);
+        let record = recorded(&first.take());
+        let agent = "agent".parse().ok();
+        let mut resumed = SessionWriter::resume(&record, agent);
+        assert_eq!(resumed.last_turn(), 2);
+        assert_eq!(resumed.last_context(), first.last_context());
+        assert!(resumed.has("turn-1") && !resumed.has("turn-3"));
+        texts.push("more".to_owned());
+        for writer in [&mut first, &mut resumed] {
+            context(writer, 3, &texts);
+        }
+        let (first, resumed) = (first.take(), resumed.take());
+        assert_eq!(first.events, resumed.events);
+        assert_eq!(first.blobs, resumed.blobs);
+        assert_eq!(captures(&resumed.events)[0].base, Some(2));
+    }
+}
+
+#[test]
+fn a_writer_learns_what_others_wrote_behind_its_own_events() {
+    let texts: Vec<String> = ["rule", "task", "more"].map(str::to_owned).into();
+    let mut first = writer();
+    context(&mut first, 1, &texts[..2]);
+    let known = recorded(&first.take());
+    let mut second = SessionWriter::resume(&known, "agent".parse().ok());
+    context(&mut second, 2, &texts);
+    let behind = recorded(&second.take());
+    first.learn(&behind);
+    assert_eq!(
+        (first.last_turn(), first.last_context().map(<[Part]>::len)),
+        (2, Some(3))
+    );
+    // What builds on a context that nobody told is not known, and the next one is sent whole.
+    let mut stranger = writer();
+    stranger.learn(&behind);
+    assert_eq!((stranger.last_turn(), stranger.last_context()), (2, None));
+    context(&mut stranger, 3, &texts);
+    let whole = captures(&stranger.take().events);
+    assert_eq!((whole[0].base, whole[0].parts.len()), (None, 3));
 }
 
 #[test]

@@ -80,6 +80,7 @@ pub(crate) fn analysis() -> Analysis {
         scope: ScopeVerdict::Undeclared,
         scope_version: None,
         breaks: vec![0],
+        witness: remembrancer_schema::payload::Witness::Exact,
         effects: Default::default(),
     };
     Analysis {
