@@ -94,6 +94,6 @@ fn opens_in_the_viewer(data: &Path) {
     viewer.wait().expect("it ends");
     let answer = answer.expect("an address");
     let leads_to = answer.headers().get("location").expect("a page");
-    assert_eq!(leads_to, "/sessions/2");
+    assert_eq!(leads_to, "/sessions/3");
     assert!(answer.headers().contains_key("set-cookie"));
 }

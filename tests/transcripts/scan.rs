@@ -84,8 +84,9 @@ fn conformance_a_scan_finds_what_is_there_and_tells_the_worst_first() {
     let text = scan(home.path(), &[]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(!text.contains('\u{1b}'), "colours on no terminal: {text}");
-    let number = &claude["number"];
-    assert!(text.contains(&format!("/sessions/{number}")), "{text}");
+    let session = claude["session"].as_str().unwrap();
+    let opens = format!("remembrancer view {session} --data ");
+    assert!(text.contains(&opens), "{text}");
 }
 
 #[test]
