@@ -46,7 +46,7 @@ fn every_item_becomes_parts_in_the_order_sent() {
             (PartKind::ToolResult, "damp"),
             (
                 PartKind::ToolCall,
-                "local_shell {\"type\":\"exec\",\"command\":[\"ls\"]}"
+                "local_shell {\"command\":[\"ls\"],\"type\":\"exec\"}"
             ),
             (PartKind::ToolResult, "x"),
             (PartKind::Summary, "(hash)"),

@@ -151,6 +151,6 @@ async fn an_intake_tells_its_sender_to_wait_while_the_ledger_does_not_write() {
         .body(Body::empty())
         .expect("valid");
     let get = api.send(get).await;
-    assert_eq!(get.problem(), "method-not-allowed");
+    assert_eq!(get.echoed(), (405, "echo: method-not-allowed"));
     assert_eq!(get.headers[header::ALLOW], "POST");
 }
