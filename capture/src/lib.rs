@@ -16,6 +16,8 @@ pub mod model_api;
 mod new_event;
 pub mod otlp;
 pub mod proxy;
+#[cfg(test)]
+mod recorded_data;
 pub mod rules;
 mod session_writer;
 pub mod spool;

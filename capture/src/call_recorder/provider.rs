@@ -14,27 +14,23 @@ pub(super) fn compacted(
     request: &ModelRequest,
 ) -> ContextMutated {
     ContextMutated {
-        turn: place.turn,
-        kind: MutationKind::Compaction,
         name: Some(format!("{} compaction", place.api.as_str())),
         trigger: Some(Trigger {
             cause: Some("provider".to_owned()),
             threshold_tokens: request.threshold_tokens,
             observed_tokens: None,
         }),
-        parts: Vec::new(),
         summary: item.summary.as_deref().map(|text| SummaryRecord {
             text: fitting::text(text),
             ..SummaryRecord::default()
         }),
-        counted: None,
         withheld: if item.summary.is_none() {
             vec!["summary".to_owned()]
         } else {
             Vec::new()
         },
-        injected_fault: None,
         witness: Some(Witness::Exact),
+        ..ContextMutated::new(place.turn, MutationKind::Compaction)
     }
 }
 
@@ -54,18 +50,13 @@ pub(super) fn edited(
             source: TokenSource::Measured,
         });
     ContextMutated {
-        turn: place.turn,
-        kind: MutationKind::ServerEdit,
         name: Some(fitting::name(name)),
         trigger: Some(Trigger {
             cause: Some("provider".to_owned()),
             ..Trigger::default()
         }),
-        parts: Vec::new(),
-        summary: None,
         counted,
-        withheld: Vec::new(),
-        injected_fault: None,
         witness: Some(Witness::Exact),
+        ..ContextMutated::new(place.turn, MutationKind::ServerEdit)
     }
 }

@@ -128,8 +128,6 @@ impl Translation<'_> {
         blobs: Vec<ContentHash>,
     ) -> Result<(), WriteError> {
         let mutated = ContextMutated {
-            turn: self.thread.turn + 1,
-            kind: MutationKind::Compaction,
             name: Some(self.payload().event.clone()),
             trigger: trigger.map(|cause| Trigger {
                 cause: Some(match cause.as_str() {
@@ -138,12 +136,9 @@ impl Translation<'_> {
                 }),
                 ..Trigger::default()
             }),
-            parts: Vec::new(),
             summary,
-            counted: None,
-            withheld: Vec::new(),
-            injected_fault: None,
             witness: Some(Witness::Hook),
+            ..ContextMutated::new(self.thread.turn + 1, MutationKind::Compaction)
         };
         let id = self.id("compacted");
         self.push(&id, EventType::ContextMutated, &mutated, &blobs)

@@ -240,16 +240,9 @@ impl<'a> Translation<'a> {
             self.thread.returned.clear();
         }
         let mutated = ContextMutated {
-            turn: self.thread.turn + 1,
-            kind,
             name: Some(format!("SessionStart {source}")),
-            trigger: None,
-            parts: Vec::new(),
-            summary: None,
-            counted: None,
-            withheld: Vec::new(),
-            injected_fault: None,
             witness: Some(Witness::Hook),
+            ..ContextMutated::new(self.thread.turn + 1, kind)
         };
         self.push(
             &self.id("mutated"),

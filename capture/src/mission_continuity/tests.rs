@@ -9,27 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::recorded_data;
 
-/// A recorded bundle or file; nothing where the recorded runs are not at hand, which continuous integration does not accept.
+/// A recorded bundle or file, as [`recorded_data::shared`] gives it.
 fn shared(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("REMEMBRANCER_SHARED_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
-        PathBuf::from,
-    );
-    let place = root.join("mission-continuity").join(name);
-    if place.exists() {
-        return Some(place);
-    }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "{} is missing; set REMEMBRANCER_SHARED_DATA to the folder of recorded runs",
-        place.display()
-    );
-    #[allow(clippy::print_stderr, reason = "a skipped test says so")]
-    {
-        eprintln!("skipped: {} is missing", place.display());
-    }
-    None
+    recorded_data::shared(&format!("mission-continuity/{name}"))
 }
 
 /// A copy that may be changed.

@@ -10,9 +10,7 @@ mod scope;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use remembrancer_schema::payload::{
-    ContextMutated, MutationKind, ParentSession, Part, PartKind, SessionStarted,
-};
+use remembrancer_schema::payload::{ContextMutated, ParentSession, Part, PartKind, SessionStarted};
 
 use super::assembly::{Assembly, Piece};
 use super::{Answer, Format, ImportError, Line, Lines, NewSession, Opening, Output, Recording};
@@ -300,21 +298,6 @@ impl Rollout {
             kind if SILENT_MESSAGES.contains(&kind) => {}
             kind => self.keep(kind, payload, time, line, output),
         }
-    }
-}
-
-fn mutation(kind: MutationKind) -> ContextMutated {
-    ContextMutated {
-        turn: 0,
-        kind,
-        name: None,
-        trigger: None,
-        parts: Vec::new(),
-        summary: None,
-        counted: None,
-        withheld: Vec::new(),
-        injected_fault: None,
-        witness: None,
     }
 }
 

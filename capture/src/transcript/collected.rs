@@ -1,7 +1,7 @@
 //! What an import hands on, collected for tests.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use remembrancer_schema::payload::{
     ContextCaptured, ContextMutated, ModelResponded, Part, Payload, ToolCalled, ToolReturned,
@@ -210,26 +210,4 @@ impl Collected {
         }
         contexts
     }
-}
-
-/// A recorded file; nothing where the recordings are not at hand, which continuous integration does not accept.
-pub(crate) fn shared(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("REMEMBRANCER_SHARED_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
-        PathBuf::from,
-    );
-    let place = root.join(name);
-    if place.exists() {
-        return Some(place);
-    }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "{} is missing; set REMEMBRANCER_SHARED_DATA to the folder of recorded runs",
-        place.display()
-    );
-    #[allow(clippy::print_stderr, reason = "a skipped test says so")]
-    {
-        eprintln!("skipped: {} is missing", place.display());
-    }
-    None
 }

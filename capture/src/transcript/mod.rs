@@ -35,8 +35,6 @@ use serde_json::Value;
 
 use crate::{WriteError, Written};
 pub use assembly::{Assembly, Piece};
-#[cfg(test)]
-pub(crate) use collected::shared;
 pub use declared::{Declared, DeclaredFrom, DeclaredRule, ImportOptions, ProposedRule, RuleReader};
 pub use fitting::{VALUE_BYTES_MAX, beginning, fitting, fitting_text};
 pub use lines::{LINE_BYTES_MAX, Line, Lines, whole_characters};

@@ -259,23 +259,16 @@ impl Reading {
         self.compactions.insert(
             at,
             ContextMutated {
-                turn: 0,
-                kind: MutationKind::Compaction,
-                name: None,
                 trigger: Some(Trigger {
                     cause,
                     threshold_tokens: None,
                     observed_tokens: entry.tokens_before,
                 }),
-                parts: Vec::new(),
                 summary: Some(SummaryRecord {
                     text: summary,
                     ..SummaryRecord::default()
                 }),
-                counted: None,
-                withheld: Vec::new(),
-                injected_fault: None,
-                witness: None,
+                ..ContextMutated::new(0, MutationKind::Compaction)
             },
         );
         self.piece(vec![part])
@@ -288,16 +281,8 @@ fn summary_part(entry: &Entry) -> Part {
 
 fn plain_mutation(turn: u32, kind: MutationKind, name: &str) -> ContextMutated {
     ContextMutated {
-        turn,
-        kind,
         name: Some(name.to_owned()),
-        trigger: None,
-        parts: Vec::new(),
-        summary: None,
-        counted: None,
-        withheld: Vec::new(),
-        injected_fault: None,
-        witness: None,
+        ..ContextMutated::new(turn, kind)
     }
 }
 

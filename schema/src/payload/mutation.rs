@@ -191,3 +191,21 @@ pub struct ContextMutated {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
 }
+
+impl ContextMutated {
+    /// A change of which nothing more is told than its kind.
+    pub fn new(turn: u32, kind: MutationKind) -> Self {
+        Self {
+            turn,
+            kind,
+            name: None,
+            trigger: None,
+            parts: Vec::new(),
+            summary: None,
+            counted: None,
+            withheld: Vec::new(),
+            injected_fault: None,
+            witness: None,
+        }
+    }
+}

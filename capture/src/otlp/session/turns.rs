@@ -118,16 +118,10 @@ impl Session {
             ..SummaryRecord::default()
         });
         let mutated = ContextMutated {
-            turn,
-            kind: MutationKind::Compaction,
             name: Some(name.to_owned()),
-            trigger: None,
-            parts: Vec::new(),
             summary,
-            counted: None,
-            withheld: Vec::new(),
-            injected_fault: None,
             witness: Some(Witness::Telemetry),
+            ..ContextMutated::new(turn, MutationKind::Compaction)
         };
         let (id, time) = (format!("{id}.mutation"), time(span.start));
         self.writer

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
-use crate::transcript::shared;
+use crate::recorded_data::shared;
 
 /// A session, and of each rule in it the line of the file and words that stand in the rule.
 type Read = (&'static str, &'static [(u64, &'static str)]);

@@ -336,15 +336,7 @@ impl Conversation {
 
 fn mutation(turn: u32, kind: MutationKind, name: Option<&str>) -> ContextMutated {
     ContextMutated {
-        turn,
-        kind,
         name: name.map(str::to_owned),
-        trigger: None,
-        parts: Vec::new(),
-        summary: None,
-        counted: None,
-        withheld: Vec::new(),
-        injected_fault: None,
-        witness: None,
+        ..ContextMutated::new(turn, kind)
     }
 }

@@ -7,7 +7,7 @@ use remembrancer_schema::payload::{
 
 use super::super::{Answer, Call, Line, Output, Returned, beginning};
 use super::item::{Compacted, Item, read};
-use super::{REFUSAL, Rollout, SUMMARY_BYTES_MAX, mutation};
+use super::{REFUSAL, Rollout, SUMMARY_BYTES_MAX};
 
 impl Rollout {
     /// A part of what the model sees.
@@ -159,7 +159,8 @@ impl Rollout {
             };
             self.history.truncate(last);
         }
-        self.pending.push(mutation(MutationKind::Rewind));
+        self.pending
+            .push(ContextMutated::new(0, MutationKind::Rewind));
     }
 
     /// What the model sees from now on, in place of all before.
@@ -207,7 +208,7 @@ impl Rollout {
                 }
             }
         }
-        let mut mutated = mutation(MutationKind::Compaction);
+        let mut mutated = ContextMutated::new(0, MutationKind::Compaction);
         mutated.trigger = Some(Trigger::default());
         mutated.summary = summary.map(|text| SummaryRecord {
             text: beginning(&text, SUMMARY_BYTES_MAX).to_owned(),

@@ -92,16 +92,10 @@ impl Reader {
             Fate::Dropped
         };
         let mutation = ContextMutated {
-            turn: 0,
-            kind,
             name: Some(name.to_owned()),
-            trigger: None,
             parts: self.history.fates(removed, fate),
             summary,
-            counted: None,
-            withheld: Vec::new(),
-            injected_fault: None,
-            witness: None,
+            ..ContextMutated::new(0, kind)
         };
         self.mutations
             .push((format!("mutation.{number}"), mutation));

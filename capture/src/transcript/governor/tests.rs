@@ -1,7 +1,8 @@
 use remembrancer_schema::payload::{DecisionRecorded, Payload};
 
 use super::*;
-use crate::transcript::collected::{Collected, Taken, shared};
+use crate::recorded_data::shared;
+use crate::transcript::collected::{Collected, Taken};
 
 fn decisions(events: &[Taken]) -> Vec<&DecisionRecorded> {
     let decision = |event: &'_ Taken| matches!(event.payload, Payload::DecisionRecorded(_));

@@ -123,16 +123,12 @@ impl Agent {
         let counted = compaction.tokens_before.zip(compaction.tokens_after);
         let strategy = metadata.and_then(|metadata| metadata.strategy.clone());
         let mutation = ContextMutated {
-            turn: 0,
-            kind,
             name: strategy.or_else(|| compaction.source.clone()),
             trigger: Some(Trigger {
                 cause: metadata.and_then(|metadata| metadata.trigger.clone()),
                 threshold_tokens: None,
                 observed_tokens: compaction.tokens_before,
             }),
-            parts: Vec::new(),
-            summary: None,
             counted: counted.map(|(uncompacted, compacted)| CountedTokens {
                 uncompacted,
                 compacted,
@@ -140,9 +136,8 @@ impl Agent {
                 // The log does not say how they were counted.
                 source: TokenSource::Estimated,
             }),
-            withheld: Vec::new(),
-            injected_fault: None,
             witness: Some(Witness::Exact),
+            ..ContextMutated::new(0, kind)
         };
         self.compactions.push((id, mutation));
     }

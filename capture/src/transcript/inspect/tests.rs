@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 
 use super::*;
-use crate::transcript::collected::{Collected, shared};
+use crate::recorded_data::shared;
+use crate::transcript::collected::Collected;
 
 /// A log with one sample.
 fn log(sample: &Value) -> Vec<u8> {

@@ -292,8 +292,6 @@ impl Reader {
         self.condensed.push(Condensed {
             id: record.id.clone(),
             mutation: ContextMutated {
-                turn: 0,
-                kind,
                 name: Some("Condensation".to_owned()),
                 trigger: self.requested.take().map(|cause| Trigger {
                     cause: Some(cause),
@@ -304,10 +302,7 @@ impl Reader {
                     text,
                     ..SummaryRecord::default()
                 }),
-                counted: None,
-                withheld: Vec::new(),
-                injected_fault: None,
-                witness: None,
+                ..ContextMutated::new(0, kind)
             },
         });
     }

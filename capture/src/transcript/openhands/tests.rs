@@ -2,7 +2,8 @@ use remembrancer_schema::payload::{MutationKind, ReturnStatus};
 use serde_json::json;
 
 use super::*;
-use crate::transcript::collected::{Collected, shared};
+use crate::recorded_data::shared;
+use crate::transcript::collected::Collected;
 
 fn user(id: &str, text: &str) -> serde_json::Value {
     json!({"id": id, "kind": "MessageEvent", "source": "user", "timestamp": "2026-11-30T05:00:00+00:00",
