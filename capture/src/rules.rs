@@ -14,6 +14,7 @@ use std::collections::HashSet;
 
 use remembrancer_schema::payload::ConstraintKind;
 
+use crate::cut::prefix;
 use crate::transcript::ProposedRule;
 use cue::Cue;
 
@@ -28,7 +29,7 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 
 /// The rules in a text, in its order, each once.
 pub fn proposed(text: &str) -> Vec<ProposedRule> {
-    let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
+    let text = prefix(text, TEXT_BYTES_MAX);
     let mut known = HashSet::new();
     let rules = sentence::sentences(text).into_iter().filter_map(rule);
     rules

@@ -6,6 +6,7 @@ use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{Part, PartKind};
 
 use crate::model_api::{CompactionItem, KeptContext, ModelResponse};
+use crate::session_writer::by_hash;
 
 /// Most responses of a session whose contexts are remembered for requests that continue them.
 const RESPONSES_MAX: usize = 16;
@@ -123,15 +124,4 @@ impl KeptContexts {
 fn first_message(parts: &[Part]) -> usize {
     let first = parts.iter().position(|part| part.message.is_some());
     first.unwrap_or(parts.len())
-}
-
-fn by_hash(part: &Part) -> Part {
-    match &part.text {
-        Some(text) => Part {
-            hash: Some(ContentHash::of(text.as_bytes())),
-            text: None,
-            ..part.clone()
-        },
-        None => part.clone(),
-    }
 }

@@ -11,6 +11,7 @@ use super::fitting;
 use super::standing::Compaction;
 use super::translation::Translation;
 use crate::WriteError;
+use crate::cut::prefix;
 
 impl Translation<'_> {
     /// A compaction is about to begin; the transcript is still whole.
@@ -148,7 +149,7 @@ impl Translation<'_> {
     pub(super) fn instructions_loaded(&mut self) -> Result<(), WriteError> {
         let payload = self.payload();
         let path = payload.text("file_path").unwrap_or_default();
-        let path = path[..path.floor_char_boundary(1024)].to_owned();
+        let path = prefix(&path, 1024).to_owned();
         let reason = payload.name("load_reason");
         let text = match (payload.text("content"), &self.arrival.attached.instructions) {
             (Some(text), _) => Ok(text),

@@ -4,6 +4,7 @@ use remembrancer_schema::{ContentHash, ijson};
 use serde_json::value::RawValue;
 
 use super::TEXT_BYTES_MAX;
+use crate::cut::prefix;
 
 /// How much of a value that does not fit is kept inline, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
@@ -39,7 +40,7 @@ pub(super) fn value(raw: &RawValue) -> Fitted {
             "bytes": text.len(),
             "blake3": ContentHash::of(text.as_bytes()),
         },
-        "head": &text[..text.floor_char_boundary(HEAD_BYTES)],
+        "head": prefix(text, HEAD_BYTES),
     });
     Fitted {
         value: serde_json::value::to_raw_value(&stand_in).expect("an object of texts is JSON"),
@@ -52,7 +53,7 @@ pub(super) fn text(text: String) -> (String, Option<Vec<u8>>) {
     if text.len() <= TEXT_BYTES_MAX {
         return (text, None);
     }
-    let head = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
+    let head = prefix(&text, TEXT_BYTES_MAX);
     let cut = format!(
         "{head}\n[cut: {} bytes, BLAKE3 {}]",
         text.len(),

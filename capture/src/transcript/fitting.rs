@@ -4,6 +4,8 @@ use remembrancer_schema::ContentHash;
 use remembrancer_schema::ijson;
 use serde_json::value::RawValue;
 
+use crate::cut::prefix;
+
 /// Longest JSON of a call's arguments or of a result, in bytes. A longer one is cut and named by its hash.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 /// Deepest nesting of a value that stands within an event.
@@ -22,7 +24,7 @@ pub fn fitting(value: &str) -> Box<RawValue> {
         "cut": value.len() > CUT_BYTES,
         "bytes": value.len(),
         "blake3": ContentHash::of(value.as_bytes()).to_string(),
-        "text": beginning(value, CUT_BYTES),
+        "text": prefix(value, CUT_BYTES),
     });
     serde_json::value::to_raw_value(&cut).expect("an object of plain values")
 }
@@ -34,15 +36,6 @@ pub fn fitting_text(text: &str) -> Box<RawValue> {
 
 /// What is kept of a value that is cut. Escaping at most makes six bytes of one, so the event stays within its limit.
 const CUT_BYTES: usize = 32 * 1024;
-
-/// The beginning of a text, in whole characters.
-pub fn beginning(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
 
 /// How deep brackets nest; those in strings do not count.
 fn depth(value: &str) -> usize {

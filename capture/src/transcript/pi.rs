@@ -16,7 +16,8 @@ use remembrancer_schema::payload::{
 };
 
 use super::assembly::{Assembly, Piece};
-use super::{Format, ImportError, Line, Lines, NewSession, Opening, Output, Recording, beginning};
+use super::{Format, ImportError, Line, Lines, NewSession, Opening, Output, Recording};
+use crate::cut::prefix;
 use entry::Entry;
 
 /// Longest summary that stands in a mutation's event, in bytes. The next context has the whole.
@@ -254,7 +255,7 @@ impl Reading {
 
     fn compaction(&mut self, at: usize, entry: &Entry) -> Option<Piece> {
         let part = summary_part(entry);
-        let summary = beginning(part.text.as_deref().unwrap_or(""), SUMMARY_BYTES_MAX).to_owned();
+        let summary = prefix(part.text.as_deref().unwrap_or(""), SUMMARY_BYTES_MAX).to_owned();
         let cause = entry.from_hook.unwrap_or(false).then(|| "hook".to_owned());
         self.compactions.insert(
             at,

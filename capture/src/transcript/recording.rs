@@ -15,8 +15,9 @@ use serde::Serialize;
 pub use exchange::{Answer, Call, Returned};
 
 use super::declared::{ImportOptions, RuleReader};
-use super::fitting::{beginning, fitting};
+use super::fitting::fitting;
 use super::lines::Line;
+use crate::cut::prefix;
 use crate::{SessionWriter, WriteError, Written};
 
 /// Longest text of a response that stands in its event, all its parts together, in bytes. The next context has the whole.
@@ -148,7 +149,7 @@ impl Recording {
     pub fn answer(&mut self, id: &str, answer: Answer) {
         let mut room = RESPONSE_BYTES_MAX;
         let text = answer.text.iter().map(|text| {
-            let kept = beginning(text, room);
+            let kept = prefix(text, room);
             room -= kept.len();
             kept.to_owned()
         });
@@ -224,7 +225,7 @@ impl Recording {
             "reason": reason,
             "bytes": line.bytes.len(),
             "blake3": ContentHash::of(&line.bytes).to_string(),
-            "text": beginning(&text, RAW_BYTES_MAX),
+            "text": prefix(&text, RAW_BYTES_MAX),
         });
         let kind = EventType::Custom("custom.transcript.malformed".to_owned());
         self.event(&format!("line.{}", line.number), &kind, None, &data);

@@ -11,6 +11,7 @@ use super::super::messages::{self, Parts, object, unpacked};
 use super::super::span::{AgentSpan, ToolRun};
 use super::{Call, Returned, SEEN, Session, time};
 use crate::WriteError;
+use crate::cut::prefix;
 
 /// Arguments and results beyond this, as JSON in bytes, are replaced by their size, their hash and how they begin.
 const VALUE_BYTES_MAX: usize = 96 * 1024;
@@ -212,12 +213,11 @@ pub(super) fn bounded(value: Json) -> Json {
     if text.len() <= VALUE_BYTES_MAX {
         return value;
     }
-    let kept = text.floor_char_boundary(VALUE_BYTES_KEPT);
     json!({
         "cut": true,
         "bytes": text.len(),
         "blake3": ContentHash::of(text.as_bytes()),
-        "begins": &text[..kept],
+        "begins": prefix(&text, VALUE_BYTES_KEPT),
     })
 }
 

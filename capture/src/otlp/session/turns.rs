@@ -12,6 +12,7 @@ use super::super::messages::{Answer, Parts};
 use super::super::span::{AgentSpan, ModelCall};
 use super::{Session, actions, custom, time};
 use crate::WriteError;
+use crate::cut::prefix;
 
 /// Longest reason for which a context may be incomplete, in characters.
 const REASON_CHARS_MAX: usize = 500;
@@ -277,6 +278,5 @@ fn cut(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();
     }
-    let kept = text.floor_char_boundary(bytes_max);
-    format!("{} … ({} bytes, cut)", &text[..kept], text.len())
+    format!("{} … ({} bytes, cut)", prefix(text, bytes_max), text.len())
 }

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use remembrancer_schema::payload::{ContextMutated, MutationKind, Part, PartKind, ReturnStatus};
 
 use super::super::assembly::{Assembly, Piece};
-use super::super::{Answer, Recording, Returned, beginning};
+use super::super::{Answer, Recording, Returned};
 use super::chain::{Chain, MessageIndex, Node, NodeIndex, Parent};
 use super::parts;
 use super::record::{CompactMetadata, Record};
 use super::size::Sizes;
+use crate::cut::prefix;
 
 /// Longest summary that stands in a mutation's event, in bytes. The next context has the whole.
 const SUMMARY_BYTES_MAX: usize = 32 * 1024;
@@ -191,7 +192,7 @@ impl Conversation {
                 .filter_map(|part| part.text.as_deref())
                 .collect();
             let text = texts.join("\n");
-            compaction.summary = Some(beginning(&text, SUMMARY_BYTES_MAX).to_owned());
+            compaction.summary = Some(prefix(&text, SUMMARY_BYTES_MAX).to_owned());
         }
     }
 

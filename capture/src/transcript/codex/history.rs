@@ -5,9 +5,10 @@ use remembrancer_schema::payload::{
     ReturnStatus, SummaryRecord, Trigger, Usage,
 };
 
-use super::super::{Answer, Call, Line, Output, Returned, beginning};
+use super::super::{Answer, Call, Line, Output, Returned};
 use super::item::{Compacted, Item, read};
 use super::{REFUSAL, Rollout, SUMMARY_BYTES_MAX};
+use crate::cut::prefix;
 
 impl Rollout {
     /// A part of what the model sees.
@@ -211,7 +212,7 @@ impl Rollout {
         let mut mutated = ContextMutated::new(0, MutationKind::Compaction);
         mutated.trigger = Some(Trigger::default());
         mutated.summary = summary.map(|text| SummaryRecord {
-            text: beginning(&text, SUMMARY_BYTES_MAX).to_owned(),
+            text: prefix(&text, SUMMARY_BYTES_MAX).to_owned(),
             ..SummaryRecord::default()
         });
         self.pending.push(mutated);

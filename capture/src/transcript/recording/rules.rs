@@ -7,8 +7,8 @@ use remembrancer_schema::payload::{
 };
 
 use super::super::declared::{ProposedRule, reduced};
-use super::super::fitting::beginning;
 use super::{RULES_MAX, RULES_TEXT_BYTES_MAX, Recording};
+use crate::cut::prefix;
 
 impl Recording {
     /// Notes where the user says something.
@@ -58,7 +58,7 @@ impl Recording {
 
     fn proposed(&self, text: &str) -> Vec<ProposedRule> {
         self.rules.map_or_else(Vec::new, |reader| {
-            reader(beginning(text, RULES_TEXT_BYTES_MAX))
+            reader(prefix(text, RULES_TEXT_BYTES_MAX))
         })
     }
 

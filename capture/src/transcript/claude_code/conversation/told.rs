@@ -4,11 +4,12 @@ use remembrancer_schema::payload::{
     DecisionRecorded, EventType, MutationKind, Part, Trigger, Verdict,
 };
 
-use super::super::super::{Line, beginning, sandbox};
+use super::super::super::{Line, sandbox};
 use super::super::chain::{NodeIndex, Parent};
 use super::super::parts;
 use super::super::record::{Attachment, MicrocompactMetadata, Record};
 use super::{Conversation, mutation};
+use crate::cut::prefix;
 
 impl Conversation {
     pub(super) fn refused(&mut self, record: &Record, call_id: &str, reason: &str) {
@@ -19,7 +20,7 @@ impl Conversation {
             enforced: true,
             flags: record.tool_denial_kind.iter().cloned().collect(),
             violations: Vec::new(),
-            reason: Some(beginning(reason, 4096).to_owned()),
+            reason: Some(prefix(reason, 4096).to_owned()),
             reference: None,
         };
         self.recording.event(
