@@ -138,7 +138,9 @@ impl SessionWriter {
         // Texts of an event that was not written are not there: they are sent when they come again.
         for hash in self.fresh.drain(..).filter(|_| pushed.is_err()) {
             self.sent.remove(&hash);
-            self.written.blobs.remove(&hash);
+            if let Some(bytes) = self.written.blobs.remove(&hash) {
+                self.waiting_bytes -= bytes.len();
+            }
         }
         pushed
     }
