@@ -3,8 +3,11 @@
 
 use remembrancer_schema::hash::sha256;
 
-use super::export::{Conversation, SourcedSpan, session_id};
+use super::export::{Conversation, Rejected, SourcedSpan, session_id};
 use super::span::Told;
+
+/// Longest name of an agent, in characters.
+const NAME_CHARS_MAX: usize = 60;
 
 /// The agent of the first request to a model, where that has one.
 pub(super) fn main_of(conversation: &Conversation) -> Option<&str> {
@@ -41,6 +44,18 @@ impl Conversation {
         self.parent.as_ref()
     }
 
+    /// The same without the spans that were rejected.
+    #[must_use]
+    pub fn without(mut self, rejected: &[Rejected]) -> Self {
+        let is_rejected = |span: &SourcedSpan| {
+            rejected
+                .iter()
+                .any(|one| one.trace == span.span.trace && one.span == span.span.span)
+        };
+        self.spans.retain(|span| !is_rejected(span));
+        self
+    }
+
     /// Takes out the spans of agents other than the main one: each agent's become a session of its own.
     pub fn split(&mut self, main: Option<&str>) -> Vec<Self> {
         let main = main.or_else(|| main_of(self)).map(str::to_owned);
@@ -70,9 +85,24 @@ impl Conversation {
                 is_derived: self.is_derived,
                 spans: vec![sourced],
                 parent: Some((self.session.clone(), None)),
+                carried: Vec::new(),
+                branched: Vec::new(),
             })),
         }
     }
+}
+
+/// An agent's name as events hold it, so that it reads the same after a restart: without control characters, a longer one with
+/// a hash in the place of its end.
+pub(super) fn fitting(agent: &str) -> String {
+    let plain = agent
+        .chars()
+        .map(|one| if one.is_control() { ' ' } else { one });
+    if agent.chars().count() <= NAME_CHARS_MAX {
+        return plain.collect();
+    }
+    let begins: String = plain.take(NAME_CHARS_MAX - 10).collect();
+    format!("{begins}… {}", &hex::encode(sha256(agent.as_bytes()))[..8])
 }
 
 /// An agent's name as it can stand in a session's id; a longer or stranger one with a hash behind it.

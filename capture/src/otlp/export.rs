@@ -6,13 +6,14 @@ use std::sync::Arc;
 use prost::Message as _;
 use remembrancer_schema::SessionId;
 use remembrancer_schema::hash::sha256;
-use remembrancer_schema::payload::ADMIN_SESSION;
+use remembrancer_schema::payload::{ADMIN_SESSION, ConstraintDeclared};
 use serde::{Deserialize, Serialize};
 
 use super::attributes::Attributes;
 use super::counted;
+use super::session::Note;
 use super::source::Source;
-use super::span::AgentSpan;
+use super::span::{AgentSpan, Told};
 use super::wire::{ExportRequest, Span};
 
 /// The session that holds what was rejected.
@@ -82,6 +83,10 @@ pub struct Conversation {
     pub(super) spans: Vec<SourcedSpan>,
     /// The session whose tool call the first span stands under, and that call, where the request shows it.
     pub(super) parent: Option<(SessionId, Option<String>)>,
+    /// For a branch: what others declared for the session that it belongs to.
+    pub(super) carried: Vec<ConstraintDeclared>,
+    /// Requests that were handed over to branches.
+    pub(super) branched: Vec<Note>,
 }
 
 /// A span and what sent it.
@@ -89,6 +94,16 @@ pub struct Conversation {
 pub(super) struct SourcedSpan {
     pub(super) source: Arc<Source>,
     pub(super) span: AgentSpan,
+    /// The nearest run of a tool above it, where the request shows one.
+    pub(super) under: Option<ToolAbove>,
+}
+
+/// A run of a tool that other spans stand under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ToolAbove {
+    pub(super) span: String,
+    pub(super) began: u64,
+    pub(super) call_id: Option<String>,
 }
 
 impl Export {
@@ -126,6 +141,7 @@ impl Export {
                         Ok(Some(span)) => spans.push(SourcedSpan {
                             source: Arc::clone(&source),
                             span,
+                            under: None,
                         }),
                         Err(error) => rejected.push(unreadable(span, &source, &error.to_string())),
                     }
@@ -177,8 +193,11 @@ fn conversations(spans: Vec<SourcedSpan>) -> Vec<Conversation> {
         .map(|span| lineage.conversation(span))
         .collect();
     let parents: Vec<_> = spans.iter().map(|span| lineage.call_above(span)).collect();
+    let under: Vec<_> = spans.iter().map(|span| lineage.tool_above(span)).collect();
     let mut by_session: BTreeMap<SessionId, Conversation> = BTreeMap::new();
-    for ((span, named), parent) in spans.into_iter().zip(named).zip(parents) {
+    let related = named.into_iter().zip(parents).zip(under);
+    for (mut span, ((named, parent), under)) in spans.into_iter().zip(related) {
+        span.under = under;
         let is_derived = named.is_none();
         let name = named.unwrap_or_else(|| format!("trace:{}", span.span.trace));
         let Some(session) = session_id(&name) else {
@@ -190,6 +209,8 @@ fn conversations(spans: Vec<SourcedSpan>) -> Vec<Conversation> {
             is_derived,
             spans: Vec::new(),
             parent: None,
+            carried: Vec::new(),
+            branched: Vec::new(),
         });
         let parent = parent.filter(|(parent, _)| *parent != conversation.session);
         conversation.parent = conversation.parent.take().or(parent);
@@ -250,6 +271,24 @@ impl<'a> Lineage<'a> {
         named.next()
     }
 
+    /// The nearest run of a tool above a span, if it is of the same conversation: one of another tells nothing about this one's
+    /// requests.
+    fn tool_above(&self, SourcedSpan { span, .. }: &'a SourcedSpan) -> Option<ToolAbove> {
+        let mut tools = self.above(span).skip(1).filter_map(|above| {
+            let Told::Tool(run) = &above.told else {
+                return None;
+            };
+            Some((above, run))
+        });
+        let (above, run) = tools.next()?;
+        let named = |span| self.above(span).find_map(|span| span.conversation.as_ref());
+        (named(above) == named(span)).then(|| ToolAbove {
+            span: above.span.clone(),
+            began: above.start,
+            call_id: run.call_id.clone(),
+        })
+    }
+
     /// The tool run above a span that belongs to another conversation.
     fn call_above(
         &self,
@@ -263,7 +302,7 @@ impl<'a> Lineage<'a> {
                 .is_some_and(|other| other != own)
         })?;
         let call = match &other.told {
-            super::span::Told::Tool(run) => run.call_id.clone(),
+            Told::Tool(run) => run.call_id.clone(),
             _ => None,
         };
         Some((session_id(other.conversation.as_deref()?)?, call))

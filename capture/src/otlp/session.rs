@@ -5,13 +5,17 @@
 //! one batch by their start.
 
 mod actions;
+mod branches;
 mod declarations;
+mod routing;
 mod turns;
 
 use std::collections::HashMap;
 
 use remembrancer_replay::SessionRecord;
-use remembrancer_schema::payload::{EventType, ParentSession, Payload, SessionStarted, Witness};
+use remembrancer_schema::payload::{
+    ConstraintDeclared, EventType, ParentSession, Payload, SessionStarted, Witness,
+};
 use remembrancer_schema::{AgentName, ContentHash, SessionId};
 use serde_json::json;
 
@@ -20,13 +24,20 @@ use super::export::{Conversation, Rejected, SourcedSpan};
 use super::source::Source;
 use super::span::{AgentRun, AgentSpan, Told};
 use crate::{SessionWriter, WriteError, Written};
+use branches::{Branches, Flights};
+
+pub(super) use branches::Note;
 
 /// Every event that is made of a span, or for one, has an id that begins like this.
 const PREFIX: &str = "otlp.";
 /// In the ids of results that are known from a later context alone.
 const SEEN: &str = ".seen.";
+/// How the ids of calls end that no answer told of.
+const UNTOLD: &str = ".call";
 /// Bytes that a call takes in memory, about.
 const CALL_BYTES_HELD: usize = 200;
+/// Most constraints that others declared and that a session's branches are told of.
+const CARRIED_MAX: usize = 256;
 
 /// A session that is told of in spans.
 #[derive(Debug)]
@@ -42,6 +53,13 @@ pub struct Session {
     calls: HashMap<String, Call>,
     /// A compaction that an answer told of, for the turn after it: its summary, unless the provider keeps it encrypted.
     compaction: Option<Option<String>>,
+    /// When its last requests were in flight.
+    flights: Flights,
+    /// The run of a tool that its last request stands under, as far as a batch showed that.
+    under: Option<String>,
+    branches: Branches,
+    /// What others declared for it.
+    constraints: Vec<ConstraintDeclared>,
 }
 
 /// A tool call of the session.
@@ -73,12 +91,22 @@ impl Session {
             is_answer_known: false,
             calls: HashMap::new(),
             compaction: None,
+            flights: Flights::default(),
+            under: None,
+            branches: Branches::default(),
+            constraints: Vec::new(),
         }
+    }
+
+    /// Its own name.
+    fn name(&self) -> &str {
+        self.writer.session().as_str()
     }
 
     /// Takes note of entries of the session: all of them, or those behind the ones that it knows.
     pub fn learn(&mut self, record: &SessionRecord) {
         self.writer.learn(record);
+        let mut begun = HashMap::new();
         for event in &record.events {
             let is_ours = event.entry.event.as_str().starts_with(PREFIX);
             if is_ours && self.agent.is_none() {
@@ -90,15 +118,29 @@ impl Session {
             }
             match event.read() {
                 Some(Payload::SessionStarted(_)) => self.is_started = true,
-                Some(Payload::ContextCaptured(_)) if is_ours => {
-                    self.note_start(event.entry.time.as_deref());
+                Some(Payload::ContextCaptured(captured)) if is_ours => {
+                    self.compaction = None;
+                    let start = moment(event.entry.time.as_deref());
+                    self.last_start = self.last_start.max(start);
+                    begun.insert(captured.turn, start);
                 }
                 Some(Payload::ModelResponded(responded)) => {
-                    self.compaction = None;
                     self.is_answer_known =
                         !responded.text.is_empty() || !responded.calls.is_empty();
+                    if let Some(start) = begun.remove(&responded.turn) {
+                        let end = moment(event.entry.time.as_deref());
+                        self.flights.add(start, end);
+                    }
+                }
+                Some(Payload::ConstraintDeclared(declared))
+                    if !is_ours && self.constraints.len() < CARRIED_MAX =>
+                {
+                    self.constraints.push(declared);
                 }
                 Some(Payload::ToolCalled(called)) => {
+                    if is_ours && event.entry.event.as_str().ends_with(UNTOLD) {
+                        self.is_answer_known = false;
+                    }
                     let arguments = called.arguments.as_deref();
                     self.calls.entry(called.call_id).or_insert(Call {
                         tool: called.tool,
@@ -116,7 +158,7 @@ impl Session {
                         };
                     }
                 }
-                Some(Payload::Custom) => self.learn_custom(event),
+                Some(Payload::Custom) => self.learn_custom(event, &mut begun),
                 _ => {}
             }
         }
@@ -151,7 +193,7 @@ impl Session {
 
     /// Bytes of memory that it holds, roughly.
     pub fn bytes(&self) -> usize {
-        self.writer.bytes() + self.calls.len() * CALL_BYTES_HELD
+        self.writer.bytes() + self.calls.len() * CALL_BYTES_HELD + self.branches.bytes()
     }
 
     /// Writes what the spans of a conversation tell. Returns those that cannot be recorded.
@@ -170,6 +212,7 @@ impl Session {
                 return all.map(|span| span.rejected(reason.clone())).collect();
             }
         }
+        rejected.extend(self.carry(conversation));
         let mut declared: Option<&Source> = None;
         for sourced in &conversation.spans {
             self.speak_for(sourced.span.agent.as_deref());
@@ -181,6 +224,9 @@ impl Session {
             if let Err(error) = self.span(&sourced.span) {
                 rejected.push(sourced.rejected(error.to_string()));
             }
+        }
+        if let Err(error) = self.note_branched(&conversation.branched) {
+            tracing::error!(%error, "the note of a request that was handed over cannot be written");
         }
         rejected
     }
@@ -297,21 +343,19 @@ impl Session {
     }
 
     fn speak_for(&mut self, agent: Option<&str>) {
-        let name = agent.map(|name| {
-            let plain = name
-                .chars()
-                .map(|one| if one.is_control() { ' ' } else { one });
-            plain.take(60).collect::<String>()
-        });
-        self.writer
-            .speak_for(name.and_then(|name| name.parse::<AgentName>().ok()));
+        let name = agent.and_then(|name| name.parse::<AgentName>().ok());
+        self.writer.speak_for(name);
     }
+}
 
-    fn note_start(&mut self, time: Option<&str>) {
-        let time = time.and_then(|time| time.parse::<jiff::Timestamp>().ok());
-        let start = time.and_then(|time| u64::try_from(time.as_nanosecond()).ok());
-        self.last_start = self.last_start.max(start.unwrap_or(0));
-    }
+/// Nanoseconds since 1970 of a moment; 0 where none is said.
+fn moment(time: Option<&str>) -> u64 {
+    time.and_then(nanoseconds).unwrap_or(0)
+}
+
+fn nanoseconds(time: &str) -> Option<u64> {
+    let time = time.parse::<jiff::Timestamp>().ok()?;
+    u64::try_from(time.as_nanosecond()).ok()
 }
 
 /// A moment as RFC 3339; `None` for a sender that says none.

@@ -7,6 +7,7 @@ use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::Usage;
 use serde_json::Value as Json;
 
+use super::agents;
 use super::attributes::{Attributes, Structured};
 use super::flat;
 use super::messages::{Answer, Parts};
@@ -144,7 +145,9 @@ impl AgentSpan {
                 "session.id",
                 "traceloop.association.properties.session_id",
             ])),
-            agent: owned(attributes.text(&["gen_ai.agent.name", "agent_name", "agent.name"])),
+            agent: attributes
+                .text(&["gen_ai.agent.name", "agent_name", "agent.name"])
+                .map(agents::fitting),
             error: error(&attributes, span),
             told,
         }))

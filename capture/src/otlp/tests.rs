@@ -1,6 +1,7 @@
 //! Spans of an agent as events.
 
 mod arrival;
+mod branches;
 mod conventions;
 mod hostile;
 mod sessions;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::messages::{self, Parts, object, unpacked};
 use super::super::span::{AgentSpan, ToolRun};
-use super::{Call, Returned, SEEN, Session, time};
+use super::{Call, Returned, SEEN, Session, UNTOLD, time};
 use crate::WriteError;
 use crate::cut::prefix;
 
@@ -141,7 +141,7 @@ impl Session {
                 tool: run.tool.clone(),
                 arguments,
             };
-            let (name, time) = (format!("{id}.call"), time(span.start));
+            let (name, time) = (format!("{id}{UNTOLD}"), time(span.start));
             let turn = self.turn_of_untold_call();
             self.called(&name, turn, &call_id, &call, time.as_deref())?;
             // Further calls of the same kind, until the next request, stand in the same unknown answer.

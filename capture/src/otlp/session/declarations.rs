@@ -4,6 +4,7 @@ use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{ConstraintDeclared, EventType, IntentDeclared, StatedBy};
 use serde::Serialize;
 
+use super::super::export::{Conversation, Rejected};
 use super::super::source::Source;
 use super::Session;
 use crate::WriteError;
@@ -50,6 +51,26 @@ impl Session {
             });
             let attribute = || format!("remembrancer.{}.{name}", kind.as_str());
             wrong.extend(done.err().map(|error| format!("{}: {error}", attribute())));
+        }
+        wrong
+    }
+
+    /// Declares in a branch what others declared for the session that it belongs to: a rule does not end where a branch begins.
+    /// Returns what cannot be declared.
+    pub(super) fn carry(&mut self, conversation: &Conversation) -> Vec<Rejected> {
+        let mut wrong = Vec::new();
+        for declared in &conversation.carried {
+            let hash = match serde_json::to_vec(declared) {
+                Ok(bytes) => ContentHash::of(&bytes).short(),
+                Err(_) => continue,
+            };
+            let id = format!("otlp.carried.{hash}");
+            let done = self.declare_once(&id, &EventType::ConstraintDeclared, declared);
+            let rejected = |error| {
+                let first = conversation.spans.first()?;
+                Some(first.rejected(format!("constraint {}: {error}", declared.id)))
+            };
+            wrong.extend(done.err().and_then(rejected));
         }
         wrong
     }

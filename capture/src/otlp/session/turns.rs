@@ -1,5 +1,7 @@
 //! Requests to the model: what was sent, what came back.
 
+use std::collections::HashMap;
+
 use remembrancer_replay::RecordedEvent;
 use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{
@@ -10,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::messages::{Answer, Parts};
 use super::super::span::{AgentSpan, ModelCall};
-use super::{Session, actions, custom, time};
+use super::{Session, actions, custom, moment, time};
 use crate::WriteError;
 use crate::cut::prefix;
 
@@ -28,9 +30,9 @@ impl Session {
         call: &ModelCall,
     ) -> Result<(), WriteError> {
         let turn = self.writer.last_turn() + 1;
-        let is_late = span.start < self.last_start;
-        self.last_start = self.last_start.max(span.start);
         if let Some(sent) = &call.sent {
+            let is_late = span.start < self.last_start;
+            self.last_start = self.last_start.max(span.start);
             let grows = self.grows(&sent.parts);
             self.seen(id, sent, time(span.start).as_deref())?;
             if is_late && !grows {
@@ -209,13 +211,21 @@ impl Session {
     }
 
     /// Takes note of an event of a type of this module.
-    pub(super) fn learn_custom(&mut self, event: &RecordedEvent) {
-        if event.entry.kind != custom("compaction_claimed") {
-            return;
+    /// `begun` takes when the request of a turn began whose context is kept beside.
+    pub(super) fn learn_custom(&mut self, event: &RecordedEvent, begun: &mut HashMap<u32, u64>) {
+        let kind = &event.entry.kind;
+        if *kind == custom("branched") {
+            return self.learn_branched(event);
         }
         let data = event.payload.as_ref().map(|payload| payload.data.as_ref());
-        let read = data.and_then(|data| serde_json::from_str::<Json>(data).ok());
-        self.compaction = read.map(|told| told["summary"].as_str().map(str::to_owned));
+        let read = || data.and_then(|data| serde_json::from_str::<Json>(data).ok());
+        if *kind == custom("compaction_claimed") {
+            self.compaction = read().map(|told| told["summary"].as_str().map(str::to_owned));
+        } else if *kind == custom("late_context")
+            && let Some(turn) = read().and_then(|told| u32::try_from(told["turn"].as_u64()?).ok())
+        {
+            begun.insert(turn, moment(event.entry.time.as_deref()));
+        }
     }
 
     /// A history that somebody claims, as parts that stand by their hashes.
@@ -252,7 +262,7 @@ impl Session {
     }
 }
 
-fn hash_of(part: &Part) -> Option<ContentHash> {
+pub(super) fn hash_of(part: &Part) -> Option<ContentHash> {
     let text = part.text.as_ref();
     text.map(|text| ContentHash::of(text.as_bytes()))
         .or(part.hash)

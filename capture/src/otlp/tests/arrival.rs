@@ -22,7 +22,7 @@ fn what_is_sent_again_adds_nothing_and_what_was_changed_is_told() {
 
 #[test]
 fn a_session_read_from_the_ledger_goes_on_as_the_one_that_was_kept() {
-    let mut compacting = chat(2, 2, &["go", "on"], &[("c2", "pay")], "");
+    let mut compacting = chat(2, 3, &["go", "on"], &[("c2", "pay")], "");
     compacting
         .attributes
         .retain(|one| one.key != "gen_ai.output.messages");
@@ -38,9 +38,9 @@ fn a_session_read_from_the_ledger_goes_on_as_the_one_that_was_kept() {
     let next = || {
         vec![
             chat(1, 1, &["go"], &[("c1", "look")], ""),
-            chat(5, 1, &["late"], &[], "late"),
-            tool(3, 3, None, "pay", json!("paid")),
-            chat(4, 4, &["so far"], &[], "done"),
+            chat(5, 2, &["late"], &[], "late"),
+            tool(3, 4, None, "pay", json!("paid")),
+            chat(4, 5, &["so far"], &[], "done"),
         ]
     };
     let mut kept = new();

@@ -218,3 +218,48 @@ fn conformance_what_openinference_sent_for_an_openai_agent_is_read() {
     );
     assert_eq!(last["usage"]["input_tokens"], 10);
 }
+
+#[test]
+fn what_an_agent_tells_of_its_history_is_a_claim_under_every_name() {
+    let rewritten =
+        json!([{ "role": "user", "parts": [{ "type": "text", "content": "a summary" }] }]);
+    let kinds_of_agents = [
+        ("gen_ai.operation.name", "invoke_agent"),
+        ("gen_ai.operation.name", "invoke_workflow"),
+        ("openinference.span.kind", "AGENT"),
+    ];
+    let names = [
+        "pydantic_ai.all_messages",
+        "all_messages_events",
+        "gen_ai.input.messages",
+        "input.value",
+    ];
+    for (kind, of) in kinds_of_agents {
+        for name in names {
+            let conversation = attribute("gen_ai.conversation.id", "talk");
+            let agent = span(
+                2,
+                2,
+                vec![
+                    attribute(kind, of),
+                    conversation,
+                    attribute(name, rewritten.clone()),
+                ],
+            );
+            let spans = vec![
+                chat(1, 1, &["rule"], &[], "a"),
+                agent,
+                chat(3, 3, &["rule", "on"], &[], "b"),
+            ];
+            let events = written(&mut new(), spans);
+            let bases: Vec<Option<u32>> = captured(&events).iter().map(|one| one.base).collect();
+            assert_eq!(bases, [None, Some(1)], "{of} {name}");
+            let run = events
+                .iter()
+                .find(|(_, kind, ..)| kind == "custom.otlp.agent_run");
+            let claimed = &run.expect("it is kept").3["claimed_history"];
+            assert_eq!(claimed.as_array().map(Vec::len), Some(1), "{of} {name}");
+            assert!(!kinds(&events).contains(&"context.mutated"));
+        }
+    }
+}

@@ -24,15 +24,23 @@ fn taken(form: Form, bytes: &[u8]) -> bool {
     };
     for mut conversation in export.conversations {
         let others = conversation.split(None);
-        for one in std::iter::once(conversation).chain(others) {
+        for mut one in std::iter::once(conversation).chain(others) {
             let mut session = Session::new(one.session().clone());
-            session.write(&one, None);
-            for event in session.take().events {
-                Event::parse(&event.bytes).expect("what is written is valid");
+            let branches = session.branch(&mut one);
+            assert_is_valid(&mut session, &one);
+            for branch in branches {
+                assert_is_valid(&mut Session::new(branch.session().clone()), &branch);
             }
         }
     }
     true
+}
+
+fn assert_is_valid(session: &mut Session, conversation: &Conversation) {
+    session.write(conversation, None);
+    for event in session.take().events {
+        Event::parse(&event.bytes).expect("what is written is valid");
+    }
 }
 
 fn sample() -> Vec<u8> {
