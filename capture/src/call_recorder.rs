@@ -167,7 +167,13 @@ impl CallRecorder {
     fn track(&mut self, session: &SessionId, agent: Option<AgentName>) {
         self.uses += 1;
         let uses = self.uses;
-        if !self.tracked.contains_key(session) && self.tracked.len() >= WRITERS_MAX {
+        let is_new = !self.tracked.contains_key(session);
+        // What it goes on from may be kept by the provider.
+        let beside = self.conversations.get(session).filter(|_| is_new);
+        let beside = beside.and_then(Conversation::beside);
+        let kept = beside.and_then(|beside| self.tracked.get(beside));
+        let kept = kept.map(|tracked| tracked.kept.clone()).unwrap_or_default();
+        if is_new && self.tracked.len() >= WRITERS_MAX {
             let oldest = self.tracked.iter().min_by_key(|(_, tracked)| tracked.used);
             if let Some(oldest) = oldest.map(|(session, _)| session.clone()) {
                 self.tracked.remove(&oldest);
@@ -178,7 +184,7 @@ impl CallRecorder {
             .entry(session.clone())
             .or_insert_with(|| Tracked {
                 writer: SessionWriter::new(session.clone(), agent),
-                kept: KeptContexts::default(),
+                kept,
                 used: 0,
             });
         tracked.used = uses;
@@ -194,7 +200,7 @@ impl CallRecorder {
         let parent = self
             .conversations
             .get(&place.session)
-            .and_then(Conversation::first_of_group)
+            .and_then(|known| known.beside().cloned().or_else(|| known.first_of_group()))
             .filter(|first| self.conversations.get(first).is_some());
         let (Some(tracked), Some(known)) = (
             self.tracked.get_mut(&place.session),

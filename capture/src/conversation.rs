@@ -72,6 +72,9 @@ pub struct Conversation {
     unfinished: Unfinished,
     /// Whether the session's first event was written.
     pub(crate) is_started: bool,
+    /// The session that its first request shares its past with, and that was waiting for an answer then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    beside: Option<SessionId>,
     /// When it was used last: larger is later.
     used: u64,
 }
@@ -142,14 +145,12 @@ impl Conversations {
 
     /// The conversation that a request belongs to, and how that is known; none if it begins one.
     pub fn find(&self, request: &Appearance) -> Option<(SessionId, MatchedBy)> {
-        if let Some(id) = &request.response {
-            let found = self
-                .known
-                .values()
-                .find(|known| known.responses.contains(id));
-            if let Some(found) = found {
-                return Some((found.session.clone(), MatchedBy::Response));
-            }
+        if let Some(id) = &request.response
+            && let Some(found) = self.of_response(id)
+        {
+            // Two requests may go on from one response: while the one is in flight, the other is none of its session.
+            let is_free = found.in_flight.is_none() || request.scope.is_one;
+            return is_free.then(|| (found.session.clone(), MatchedBy::Response));
         }
         let scope = || {
             self.known
@@ -164,6 +165,23 @@ impl Conversations {
         found.map(|found| (found.session.clone(), by))
     }
 
+    fn of_response(&self, id: &str) -> Option<&Conversation> {
+        let mut known = self.known.values();
+        known.find(|known| known.responses.iter().any(|response| response == id))
+    }
+
+    /// The conversation that a request goes on from which begins one of its own, because that one waits for an answer.
+    fn beside(&self, request: &Appearance) -> Option<&Conversation> {
+        let of_response = request.response.as_ref();
+        if let Some(found) = of_response.and_then(|id| self.of_response(id)) {
+            return Some(found);
+        }
+        let known = self.known.values();
+        known
+            .filter(|known| known.scope == request.scope && known.is_beside(request))
+            .max_by_key(|known| known.used)
+    }
+
     /// Begins a conversation. Its session is the name that the request gives, with a number where that is taken, or else `fresh`.
     pub fn begin(&mut self, request: &Appearance, fresh: &SessionId) -> SessionId {
         let named = request.scope.named.as_ref().map(|(_, name)| name.as_str());
@@ -174,7 +192,9 @@ impl Conversations {
                 .find(|session| !self.known.contains_key(session))
                 .unwrap_or_else(|| fresh.clone()),
         };
+        let beside = self.beside(request).map(|known| known.session.clone());
         let conversation = Conversation {
+            beside,
             session: session.clone(),
             scope: request.scope.clone(),
             turn: 0,
@@ -257,6 +277,11 @@ impl Conversation {
             .named
             .as_ref()
             .map_or("messages", |(field, _)| field)
+    }
+
+    /// The session that its first request shares its past with, and that was waiting for an answer then.
+    pub fn beside(&self) -> Option<&SessionId> {
+        self.beside.as_ref()
     }
 
     /// The first session under the name that the client's library gives, where this is a further one.

@@ -11,6 +11,9 @@ use crate::{SessionWriter, WriteError};
 /// Most calls that a response lists; each is an event of its own besides.
 const LISTED_CALLS_MAX: usize = 250;
 
+/// What the recorded context of a request is that the provider edited: it edits what it sends on.
+const SNAPSHOT: &str = "as the client sent it, before the edit";
+
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -129,7 +132,11 @@ pub(super) fn write(
     )?;
     for (number, edit) in response.edits.iter().enumerate() {
         let id = |what| format!("{run}.{}.{what}.{}", place.turn, number + 1);
-        let mutated = provider::edited(place, &edit.name, edit.cleared_tokens, &response);
+        // They are applied one after the other: what the later ones took was there when this one was done.
+        let later = response.edits[number + 1..].iter();
+        let later = later.filter_map(|edit| edit.cleared_tokens);
+        let later = later.fold(0, u64::saturating_add);
+        let mutated = provider::edited(place, edit, later, &response);
         writer.push(
             &id("edited"),
             &EventType::ContextMutated,
@@ -141,7 +148,7 @@ pub(super) fn write(
             error,
         })?;
         let kind = EventType::Custom("custom.server_edit".to_owned());
-        let told = json!({ "turn": place.turn, "edit": told });
+        let told = json!({ "turn": place.turn, "edit": told, "snapshot": SNAPSHOT });
         writer.push(&id("told"), &kind, Some(answered.time), &told)?;
     }
     Ok(Some(response))

@@ -24,7 +24,7 @@ struct Messages {
 }
 
 /// The contexts of one session that later requests may continue.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct KeptContexts {
     /// By the number of the request whose answer is awaited.
     awaited: BTreeMap<u32, Messages>,

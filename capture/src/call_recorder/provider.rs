@@ -5,7 +5,7 @@ use remembrancer_schema::payload::{
 };
 
 use super::{CallPlace, fitting};
-use crate::model_api::{CompactionItem, ModelRequest, ModelResponse};
+use crate::model_api::{CompactionItem, ModelRequest, ModelResponse, ServerEdit};
 
 /// What the provider says it put in the place of what was there before.
 pub(super) fn compacted(
@@ -34,23 +34,28 @@ pub(super) fn compacted(
     }
 }
 
-/// What the provider says it took out of the very request that it answers.
+/// What the provider says it took out of the very request that it answers; `later` is the number of tokens that it took out
+/// behind that.
 pub(super) fn edited(
     place: &CallPlace,
-    name: &str,
-    cleared: Option<u64>,
+    edit: &ServerEdit,
+    later: u64,
     response: &ModelResponse,
 ) -> ContextMutated {
-    let counted = cleared
+    let counted = edit
+        .cleared_tokens
         .zip(response.measured())
-        .map(|(cleared, measured)| CountedTokens {
-            uncompacted: measured.count.saturating_add(cleared),
-            compacted: measured.count,
-            fixed_overhead: None,
-            source: TokenSource::Measured,
+        .map(|(cleared, measured)| {
+            let compacted = measured.count.saturating_add(later);
+            CountedTokens {
+                uncompacted: compacted.saturating_add(cleared),
+                compacted,
+                fixed_overhead: None,
+                source: TokenSource::Measured,
+            }
         });
     ContextMutated {
-        name: Some(fitting::name(name)),
+        name: Some(fitting::name(&edit.name)),
         trigger: Some(Trigger {
             cause: Some("provider".to_owned()),
             ..Trigger::default()

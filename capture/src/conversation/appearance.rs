@@ -17,6 +17,8 @@ pub(super) type Key = u64;
 pub struct Appearance {
     pub(super) scope: Scope,
     pub(super) keys: Vec<Key>,
+    /// Which of these are the model's own.
+    pub(super) spoken: Vec<bool>,
     pub(super) instructions: Key,
     pub(super) calls: BTreeSet<Key>,
     /// Messages' parts that no other conversation has by chance: those with ids, encrypted ones, and summaries.
@@ -53,6 +55,7 @@ impl Appearance {
                 is_one,
             },
             keys: sent().map(part_key).collect(),
+            spoken: sent().map(is_spoken).collect(),
             instructions: list_key(instructions),
             unique: sent()
                 .filter(|part| {
@@ -100,6 +103,13 @@ fn is_summary(part: &Part) -> bool {
     let text = part.text.as_deref().unwrap_or_default();
     let start = prefix(text, SUMMARY_BYTES_MAX).to_ascii_lowercase();
     part.kind == PartKind::Summary || SUMMARY_WORDS.iter().any(|words| start.contains(words))
+}
+
+fn is_spoken(part: &Part) -> bool {
+    matches!(
+        part.kind,
+        PartKind::Assistant | PartKind::Reasoning | PartKind::ToolCall
+    )
 }
 
 pub(super) fn text_key(text: &str) -> Key {

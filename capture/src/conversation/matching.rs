@@ -21,6 +21,7 @@ pub(super) fn best<'a, I: Iterator<Item = &'a Conversation>>(
         return Some((extended, MatchedBy::Messages));
     }
     let by_calls = scope()
+        .filter(|known| known.in_flight.is_none())
         .map(|known| (known.shared_calls(request), known.used, known))
         .filter(|(shared, ..)| *shared > 0)
         .max_by_key(|(shared, used, _)| (*shared, *used));
@@ -64,12 +65,23 @@ pub(super) fn best<'a, I: Iterator<Item = &'a Conversation>>(
 impl Conversation {
     /// Whether the request begins with the messages of the last one. The same messages again are another run of the same task,
     /// unless the last exchange ended without an answer, or the client's library says that it is the same session. While the last
-    /// exchange goes on, the same messages are another one beside it.
+    /// exchange goes on, the same messages are another one beside it, and so are the same ones and more that lack its answer.
     fn is_extended_by(&self, request: &Appearance) -> bool {
-        let is_longer = request.keys.len() > self.keys.len();
+        let holds_answer = request.spoken.get(self.keys.len()) == Some(&true);
+        let is_longer =
+            request.keys.len() > self.keys.len() && (self.in_flight.is_none() || holds_answer);
         let may_repeat =
             self.in_flight.is_none() && (!self.is_answered || self.scope.named.is_some());
         !self.keys.is_empty() && request.keys.starts_with(&self.keys) && (is_longer || may_repeat)
+    }
+
+    /// Whether a request that is none of its own shares its past, while its last exchange goes on.
+    pub(super) fn is_beside(&self, request: &Appearance) -> bool {
+        let is_longer =
+            request.keys.len() > self.keys.len() && request.keys.starts_with(&self.keys);
+        self.in_flight.is_some()
+            && !self.keys.is_empty()
+            && (is_longer || self.shared_calls(request) > 0)
     }
 
     fn shared_calls(&self, request: &Appearance) -> usize {

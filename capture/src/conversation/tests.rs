@@ -487,3 +487,75 @@ fn the_oldest_call_without_a_result_gives_its_place_to_a_new_one() {
     assert!(known.returned("c1").is_some());
     assert!(known.returned(ids[CALLS_MAX]).is_some());
 }
+
+#[test]
+fn requests_that_go_on_from_one_context_at_the_same_time_are_sessions_of_their_own() {
+    let mut sender = Sender::default();
+    let past = [user("task"), call("a"), result("a", "seen")];
+    sender.send(&request(&past[..1]));
+    sender.answer("fresh-1", "r1", &["a"]);
+    let asked = |question: &str| request(&[&past[..], &[user(question)]].concat());
+    let one = sender.send(&asked("one side"));
+    assert_eq!(one, ("fresh-1".to_owned(), Some(MatchedBy::Messages), 2));
+    // It holds the same call, but not the answer that the session waits for.
+    assert_eq!(
+        sender.send(&asked("other side")),
+        ("fresh-2".to_owned(), None, 1)
+    );
+    let beside = |sender: &Sender, session: &str| {
+        let known = sender.known.get(&session.parse().expect("an id"));
+        known.expect("known").beside().map(ToString::to_string)
+    };
+    assert_eq!(beside(&sender, "fresh-2").as_deref(), Some("fresh-1"));
+    // More than the last request, without its answer: asked beside it.
+    let title = request(&[&past[..], &[user("one side"), user("Find a title.")]].concat());
+    assert_eq!(sender.send(&title), ("fresh-3".to_owned(), None, 1));
+    assert_eq!(beside(&sender, "fresh-3").as_deref(), Some("fresh-1"));
+    // An answer may reach the client before its end is noted here: what holds it goes on from it.
+    let next = [
+        &past[..],
+        &[user("one side"), assistant("it is"), user("on")],
+    ]
+    .concat();
+    assert_eq!(
+        sender.send(&request(&next)),
+        ("fresh-1".to_owned(), Some(MatchedBy::Messages), 3)
+    );
+    // Once nothing is in flight, a call leads back to its session, as after a compaction.
+    sender.answer("fresh-1", "r2", &[]);
+    let short = request(&[user("in short"), call("a"), result("a", "seen"), user("on")]);
+    assert_eq!(sender.send(&short).1, Some(MatchedBy::Calls));
+    // An odd one has no past to share.
+    assert_eq!(beside(&sender, "fresh-1"), None);
+}
+
+#[test]
+fn two_requests_that_continue_one_response_at_the_same_time_are_two_sessions() {
+    let mut sender = Sender::default();
+    let api = Api::OpenAiResponses;
+    let next =
+        |text: &str, response: &str| json!({ "input": text, "previous_response_id": response });
+    sender.send_as(api, &json!({ "input": "a" }), None);
+    sender.answer("fresh-1", "resp_1", &[]);
+    let one = sender.send_as(api, &next("b", "resp_1"), None);
+    assert_eq!(one, ("fresh-1".to_owned(), Some(MatchedBy::Response), 2));
+    let two = sender.send_as(api, &next("c", "resp_1"), None);
+    assert_eq!(two, ("fresh-2".to_owned(), None, 1));
+    sender.answer("fresh-2", "resp_3", &[]);
+    sender.answer("fresh-1", "resp_2", &[]);
+    for (response, session) in [
+        ("resp_3", "fresh-2"),
+        ("resp_2", "fresh-1"),
+        ("resp_1", "fresh-1"),
+    ] {
+        assert_eq!(sender.send_as(api, &next("d", response), None).0, session);
+        sender.answer(session, "resp_9", &[]);
+    }
+    // A header is believed.
+    let headed = |sender: &mut Sender, body: &Value| sender.send_as(api, body, Some("run")).0;
+    assert_eq!(headed(&mut sender, &json!({ "input": "a" })), "run");
+    sender.answer("run", "resp_h", &[]);
+    for _ in 0..2 {
+        assert_eq!(headed(&mut sender, &next("b", "resp_h")), "run");
+    }
+}
