@@ -1,7 +1,7 @@
 //! What stands before every page: response headers, the host check and the sign-in.
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
@@ -67,7 +67,9 @@ pub(crate) async fn signed_in(
             request.extensions_mut().insert(view);
             return next.run(request).await;
         }
-        Ok(None) => {}
+        Ok(None) if is_of_a_browser(&request) => {}
+        // What sends data here by mistake, such as an exporter of traces, would take a redirect for success.
+        Ok(None) => return PageError::BadRequest.into_response(),
         Err(error) => return error.into_response(),
     }
     let wanted = request
@@ -80,6 +82,17 @@ pub(crate) async fn signed_in(
         format!("/login?to={}", percent_encoded(wanted))
     };
     Redirect::to(&target).into_response()
+}
+
+/// Whether somebody who reads pages may have sent this: it asks for a page, or is a form.
+fn is_of_a_browser(request: &Request) -> bool {
+    let media = request.headers().get(header::CONTENT_TYPE);
+    let is_form = media.is_some_and(|media| {
+        media
+            .as_bytes()
+            .starts_with(b"application/x-www-form-urlencoded")
+    });
+    matches!(*request.method(), Method::GET | Method::HEAD) || is_form
 }
 
 /// Refuses a form that another site made a browser send.

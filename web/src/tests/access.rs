@@ -89,6 +89,23 @@ async fn a_key_signs_in_and_returns_to_local_pages_only() {
 }
 
 #[tokio::test]
+async fn who_sends_data_to_a_page_is_refused_and_not_redirected() {
+    let viewer = Viewer::over(plain);
+    for media in ["application/x-protobuf", "application/json"] {
+        for page in ["/", "/sessions/1", "/rejected"] {
+            let headers = [("content-type", media)];
+            let answer = viewer.send(Method::POST, page, &headers, "{}").await;
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{page}");
+            assert!(!answer.headers.contains_key(header::LOCATION), "{page}");
+        }
+    }
+    // A form of somebody whose sign-in ended leads to another one.
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let answer = viewer.send(Method::POST, "/sessions/1", &form, "a=b").await;
+    assert_eq!(answer.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
 async fn a_revoked_key_ends_its_sign_ins_and_no_others() {
     let mut viewer = Viewer::signed_in(plain).await;
     let by_code = viewer.cookie.take();
