@@ -24,9 +24,9 @@ class Anthropic:
         self.messages = [{"role": "user", "content": TASK}]
         self.tools = [{"name": "read", "description": "Reads a shelf", "input_schema": SCHEMA}]
 
-    def ask(self, stream, model="tools", extra=None):
+    def ask(self, stream, model="tools", extra=None, **more):
         request = dict(model=model, max_tokens=1000, system=SYSTEM, messages=self.messages, tools=self.tools,
-                       extra_headers=extra or {})
+                       extra_headers=extra or {}, **more)
         if stream:
             pieces = []
             with self.client.messages.stream(**request) as events:
@@ -59,8 +59,8 @@ class Chat:
         self.messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": TASK}]
         self.tools = [{"type": "function", "function": {"name": "read", "parameters": SCHEMA}}]
 
-    def ask(self, stream, model="tools", extra=None):
-        request = dict(model=model, messages=self.messages, tools=self.tools, extra_headers=extra or {})
+    def ask(self, stream, model="tools", extra=None, **more):
+        request = dict(model=model, messages=self.messages, tools=self.tools, extra_headers=extra or {}, **more)
         if stream:
             with self.client.chat.completions.stream(**request, stream_options={"include_usage": True}) as events:
                 for _ in events:
@@ -94,8 +94,9 @@ class Responses:
         self.previous = None
         self.tools = [{"type": "function", "name": "read", "parameters": SCHEMA, "strict": False}]
 
-    def ask(self, stream, model="tools", extra=None):
-        request = dict(model=model, instructions=SYSTEM, input=self.input, tools=self.tools, extra_headers=extra or {})
+    def ask(self, stream, model="tools", extra=None, **more):
+        request = dict(model=model, instructions=SYSTEM, input=self.input, tools=self.tools, extra_headers=extra or {},
+                       **more)
         if self.previous:
             request["previous_response_id"] = self.previous
         if stream:
@@ -132,6 +133,23 @@ def named(agent, stream):
     """One request with the session's name in a header."""
     text, _, _ = agent.ask(stream, extra={"x-remembrancer-session": "archive-run-7", "x-remembrancer-agent": "archivist"})
     return {"text": text}
+
+
+def grouped(agent, stream):
+    """Two requests of one conversation, and one of another, under a name in the library's metadata."""
+    api = next(api for api, kind in APIS.items() if isinstance(agent, kind))
+    name = "run-%s-%s" % (api, "true" if stream else "false")
+    metadata = {"user_id": json.dumps({"session_id": name})} if api == "anthropic" else {"session_id": name}
+    other = type(agent)()
+    agent.ask(stream, model="plain", metadata=metadata)
+    if isinstance(agent, Responses):
+        agent.input, other.input = "And shelf 9?", "Find a title."
+    else:
+        agent.messages.append({"role": "user", "content": "And shelf 9?"})
+        other.messages[-1]["content"] = "Find a title."
+    agent.ask(stream, model="plain", metadata=metadata)
+    other.ask(stream, model="plain", metadata=metadata)
+    return {"name": name}
 
 
 def errors(agent, stream):

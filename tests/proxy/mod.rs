@@ -117,6 +117,10 @@ fn parallel_calls_and_their_results_are_recorded_as_actions_with_their_contexts(
         (&edits[0]["kind"], &edits[0]["counted"]["uncompacted"]),
         (&json!("server_edit"), &json!(173))
     );
+    for told in of(&mutated, "custom.server_edit") {
+        let edit = json!({ "type": "clear_tool_uses_20250919", "cleared_tool_uses": 1, "cleared_input_tokens": 50 });
+        assert_eq!(told["edit"], edit, "in the provider's words");
+    }
 }
 
 #[test]
@@ -151,6 +155,33 @@ fn a_constraint_is_found_in_the_context_that_the_proxy_took() {
         .collect();
     assert_eq!(states, ["verbatim"; 3], "{timeline}");
     assert_eq!(entries.last().unwrap()["agent"], "archivist");
+}
+
+#[test]
+fn conversations_under_a_name_of_the_library_are_one_group() {
+    let Some(rig) = Rig::start(&[]) else { return };
+    for api in APIS {
+        for stream in [false, true] {
+            let name = format!("run-{api}-{stream}");
+            assert_eq!(rig.agent("grouped", api, stream)["name"], name.as_str());
+            let of_main =
+                rig.entries_when(&name, |entries| of(entries, "model.responded").count() == 2);
+            let turns: Vec<&Value> = of(&of_main, "context.captured")
+                .map(|context| &context["turn"])
+                .collect();
+            assert_eq!(turns, [1, 2], "{api}");
+            let labels = &of(&of_main, "session.started").next().unwrap()["labels"];
+            let field = labels["session_named_by"].as_str().unwrap();
+            assert!(field.starts_with("metadata"), "{labels}");
+            // Another conversation beside it.
+            let beside = rig.entries_when(&format!("{name}.2"), |entries| {
+                of(entries, "model.responded").count() == 1
+            });
+            let started = of(&beside, "session.started").next().unwrap();
+            assert_eq!(started["parent"]["session"], name.as_str());
+        }
+    }
+    rig.holds_no_secret();
 }
 
 #[test]
@@ -325,7 +356,7 @@ fn nothing_is_lost_while_the_recorder_is_down_and_the_agent_does_not_notice() {
     let status = proxy.stop(Duration::from_secs(30));
     assert!(status.success(), "{status:?}");
     serving.stop_and_verify(&data);
-    rig::holds_no_secret(&[&spool, &data]);
+    rig::holds_no_secret(&[folder.path()]);
 }
 
 #[test]
@@ -343,7 +374,7 @@ fn a_proxy_writes_into_a_data_folder_without_a_recorder() {
     let sessions = run_json(&["sessions", "--data", data.to_str().unwrap()]);
     assert_eq!(sessions.as_array().unwrap().len(), 1);
     assert!(sessions[0]["entries"].as_u64() >= Some(9), "{sessions}");
-    rig::holds_no_secret(&[&spool, &data]);
+    rig::holds_no_secret(&[folder.path()]);
 }
 
 #[test]

@@ -140,9 +140,21 @@ pub(super) struct Running {
     pub(super) url: String,
 }
 
+/// Where a proxy writes what it says.
+pub(super) fn log_beside(spool: &Path) -> PathBuf {
+    spool.parent().expect("a folder").join("proxy.log")
+}
+
 fn run_proxy(upstream: &str, spool: &Path, more: &[&str], key: Option<&str>) -> Running {
+    // Beside the spool, where it is looked through too.
+    let log = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(log_beside(spool))
+        .expect("a file for what it says");
     let mut command = Command::new(env!("CARGO_BIN_EXE_remembrancer"));
     command
+        .stderr(log)
         .args([
             "proxy",
             "--upstream",
@@ -155,6 +167,7 @@ fn run_proxy(upstream: &str, spool: &Path, more: &[&str], key: Option<&str>) -> 
         .args(more)
         .env_remove("REMEMBRANCER_DATA")
         .env_remove("REMEMBRANCER_URL")
+        .env("REMEMBRANCER_LOG", "debug")
         .stdout(Stdio::piped());
     match key {
         Some(key) => command.env("REMEMBRANCER_KEY", key),
@@ -232,6 +245,7 @@ pub(super) struct Rig {
     pub(super) read: String,
     pub(super) write: String,
     proxy: Running,
+    /// Holds the spool and what the proxy says.
     spool: tempfile::TempDir,
     seen: RefCell<BTreeSet<String>>,
 }
@@ -243,7 +257,12 @@ impl Rig {
         let (read, write) = (server.key("read"), server.key("write"));
         let spool = tempfile::tempdir().expect("a temporary folder can be made");
         let arguments = [&["--recorder", server.url.as_str()], more].concat();
-        let proxy = run_proxy(&upstream.url, spool.path(), &arguments, Some(&write));
+        let proxy = run_proxy(
+            &upstream.url,
+            &spool.path().join("spool"),
+            &arguments,
+            Some(&write),
+        );
         let seen = RefCell::new(BTreeSet::from([ADMIN_SESSION.to_owned()]));
         Some(Self {
             upstream,
