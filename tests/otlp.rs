@@ -1,5 +1,7 @@
 //! Traces of agents over OTLP/HTTP: what comes out of recorded ones and of a real agent, and what exporters are answered.
 
+mod unreadable;
+
 use std::process::Command;
 
 use serde_json::{Value, json};

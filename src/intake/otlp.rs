@@ -32,6 +32,8 @@ const REQUESTS_AT_ONCE: usize = 8;
 const WAIT: Duration = Duration::from_secs(5);
 /// Traces of which is kept which session they began with.
 const TRACES_MAX: usize = 4096;
+/// Longest name of an exporter that is kept, in characters.
+const SENDER_CHARS_MAX: usize = 128;
 /// Seconds after which an exporter tries again where nothing says when.
 const RETRY_SECONDS: u64 = 5;
 
@@ -64,6 +66,7 @@ pub(crate) struct Otlp {
     sessions: Arc<Sessions<Session>>,
     traces: Mutex<Traces>,
     working: Semaphore,
+    wait: Duration,
 }
 
 /// The session that each trace began with, of the traces that were seen last.
@@ -79,11 +82,12 @@ impl Otlp {
             sessions: Arc::new(Sessions::new()),
             traces: Mutex::default(),
             working: Semaphore::new(REQUESTS_AT_ONCE),
+            wait: WAIT,
         }
     }
 
     async fn export(&self, form: Form, request: &IntakeRequest) -> Result<IntakeAnswer, Problem> {
-        let turn = tokio::time::timeout(WAIT, self.working.acquire()).await;
+        let turn = tokio::time::timeout(self.wait, self.working.acquire()).await;
         let Ok(Ok(_working)) = turn else {
             let detail =
                 "too many traces are being taken in; nothing was stored, try again shortly";
@@ -92,7 +96,7 @@ impl Otlp {
         let export = match decode(form, request).await? {
             Ok(export) => export,
             Err(error) => {
-                self.keep_unreadable(request, &error).await;
+                self.keep_unreadable(request, &error.to_string()).await;
                 let body = otlp::refused(form, INVALID_ARGUMENT, &error.to_string());
                 let answer = IntakeAnswer::new(StatusCode::BAD_REQUEST, form.media_type(), body);
                 return Ok(answer);
@@ -147,23 +151,48 @@ impl Otlp {
         if conversation.is_empty() {
             return Ok(Vec::new());
         }
+        let (mut rejected, branches) = self.write(request, conversation, true).await?;
+        for branch in branches {
+            let (more, _) = self.write(request, branch, false).await?;
+            rejected.extend(more);
+        }
+        Ok(rejected)
+    }
+
+    /// Records the spans of one session. Those that belong to its branches are returned, if it may have any: what is noted of
+    /// them here is durable then.
+    async fn write(
+        &self,
+        request: &IntakeRequest,
+        mut conversation: Conversation,
+        may_branch: bool,
+    ) -> Result<(Vec<Rejected>, Vec<Conversation>), LedgerError> {
         let parent = self.parent(request, &conversation).await?;
         let mut open = self.sessions.open(request, conversation.session()).await?;
         let written = tokio::task::spawn_blocking(move || {
+            let branches = match may_branch {
+                true => open.state().branch(&mut conversation),
+                false => Vec::new(),
+            };
             let rejected = open.state().write(&conversation, parent);
-            (open, conversation, rejected)
+            (open, conversation, branches, rejected)
         });
-        let (open, conversation, mut rejected) = written.await.map_err(|error| {
+        let (open, conversation, branches, mut rejected) = written.await.map_err(|error| {
             LedgerError::Stopped(format!("spans could not be turned into events: {error}"))
         })?;
+        let mut refused = Vec::new();
         for (id, reason) in open.append(request).await? {
             // Somebody else began the session in this moment: everything behind its start was recorded.
             if !matches!(reason, Rejection::SessionAlreadyStarted(_)) {
-                rejected.push(Rejected::of_event(&id, reason.to_string()));
+                refused.push(Rejected::of_event(&id, reason.to_string()));
             }
         }
         self.note_traces(request, &conversation);
-        Ok(rejected)
+        // A request whose note was refused is refused itself: nothing would tell which session it went to.
+        let branches = branches.into_iter().map(|branch| branch.without(&refused));
+        let branches = branches.collect();
+        rejected.extend(refused);
+        Ok((rejected, branches))
     }
 
     /// Who started a session that begins now: as its spans show, or else the one that its trace began with, if exactly one of
@@ -225,13 +254,17 @@ impl Otlp {
     }
 
     /// Records that a whole request could not be read. It stays refused where that fails: sending it again helps nobody.
-    async fn keep_unreadable(&self, request: &IntakeRequest, error: &otlp::DecodeError) {
+    async fn keep_unreadable(&self, request: &IntakeRequest, reason: &str) {
+        let name = match request.body.len() {
+            0 => "a request".to_owned(),
+            bytes => format!("a request of {bytes} bytes"),
+        };
         let rejected = Rejected {
             trace: String::new(),
             span: String::new(),
-            name: format!("a request of {} bytes", request.body.len()),
-            service: None,
-            reason: error.to_string(),
+            name,
+            service: Some(sender(request)),
+            reason: reason.to_owned(),
         };
         if let Err(problem) = self.keep_rejected(request, &[rejected]).await {
             tracing::error!(
@@ -309,12 +342,17 @@ impl Intake for Otlp {
                 Slug::UnsupportedMediaType,
                 "traces are application/x-protobuf or application/json",
             );
+            self.unread(&request, &problem).await;
             return self.refuse(&request.headers, &problem);
         };
         match self.export(form, &request).await {
             Ok(answer) => answer,
             Err(problem) => self.refuse(&request.headers, &problem),
         }
+    }
+
+    async fn unread(&self, request: &IntakeRequest, problem: &Problem) {
+        self.keep_unreadable(request, &problem.detail).await;
     }
 
     fn refuse(&self, headers: &HeaderMap, problem: &Problem) -> IntakeAnswer {
@@ -336,6 +374,19 @@ impl Intake for Otlp {
             return answer.retry_after(problem.seconds_to_wait().unwrap_or(RETRY_SECONDS));
         }
         answer
+    }
+}
+
+/// Who sent a request that names no service: the exporter as it calls itself, and its key.
+fn sender(request: &IntakeRequest) -> String {
+    let agent = request.headers.get(header::USER_AGENT);
+    let agent = agent.map_or_else(Default::default, |agent| {
+        String::from_utf8_lossy(agent.as_bytes())
+    });
+    let agent: String = agent.chars().take(SENDER_CHARS_MAX).collect();
+    match agent.is_empty() {
+        true => format!("key {}", request.key()),
+        false => format!("{agent}, key {}", request.key()),
     }
 }
 

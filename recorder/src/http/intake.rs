@@ -56,6 +56,11 @@ impl IntakeRequest {
         &self.reader().location().workspace
     }
 
+    /// The id of the key that it came with: public, as the log has it.
+    pub fn key(&self) -> &str {
+        &self.caller.id
+    }
+
     /// Appends events and waits until they are durable; one outcome per event. Answers [`LedgerError::Busy`] where the ledger
     /// has no room, and [`LedgerError::KeyRefused`] where the key was revoked meanwhile.
     pub async fn append(&self, events: Vec<OwnedEvent>) -> Result<Vec<Outcome>, LedgerError> {
@@ -135,6 +140,10 @@ pub trait Intake: Send + Sync {
     /// The answer to a request that was not let in, in the sender's form: `problem` says why. Its status and its time to wait
     /// are the problem's, unless the sender's protocol has others.
     fn refuse(&self, headers: &HeaderMap, problem: &Problem) -> IntakeAnswer;
+
+    /// Takes note of a request whose body was refused for good before it could be read: too large, or packed as nobody can
+    /// unpack it. Its body is empty here. The sender is answered with [`Self::refuse`], whatever becomes of the note.
+    async fn unread(&self, _request: &IntakeRequest, _problem: &Problem) {}
 }
 
 /// An intake and its route.
@@ -194,23 +203,31 @@ impl Mounted {
         caller: Caller,
     ) -> Result<IntakeAnswer, Problem> {
         debug_assert_eq!(request.method(), Method::POST);
-        let headers = without_key(request.headers());
-        let encoding = body::Encoding::of(&headers)?;
-        let body::Upload { bytes, place } = body::read(
-            state,
-            encoding,
-            request.into_body(),
-            state.limits.batch_bytes_max,
-            Slug::BatchTooLarge,
-        )
-        .await?;
-        let request = IntakeRequest {
+        let mut taken = IntakeRequest {
             path: self.path,
-            headers,
-            body: bytes,
+            headers: without_key(request.headers()),
+            body: Bytes::new(),
             workspace,
             caller,
         };
+        let place = match read(state, &taken.headers, request.into_body()).await {
+            Ok(body::Upload { bytes, place }) => {
+                taken.body = bytes;
+                place
+            }
+            Err(problem) => {
+                // What may be taken when it comes again is no loss yet.
+                let is_final = matches!(
+                    problem.kind,
+                    Slug::BatchTooLarge | Slug::BadEncoding | Slug::UnsupportedMediaType
+                );
+                if is_final {
+                    self.intake.unread(&taken, &problem).await;
+                }
+                return Err(problem);
+            }
+        };
+        let request = taken;
         let answer = self.intake.take(request).await;
         drop(place);
         Ok(answer)
@@ -230,6 +247,17 @@ impl Mounted {
         super::secure(told.headers_mut());
         told
     }
+}
+
+/// Reads a body and unpacks it, as its headers say.
+async fn read(
+    state: &ApiState,
+    headers: &HeaderMap,
+    body: axum::body::Body,
+) -> Result<body::Upload, Problem> {
+    let encoding = body::Encoding::of(headers)?;
+    let bytes_max = state.limits.batch_bytes_max;
+    body::read(state, encoding, body, bytes_max, Slug::BatchTooLarge).await
 }
 
 impl IntakeAnswer {

@@ -83,6 +83,22 @@ impl Server {
     }
 }
 
+impl Server {
+    /// The turns of a session at which a change of its context was declared or found.
+    async fn mutations(&self, session: &str) -> Vec<u64> {
+        let path = format!("/v1/sessions/{session}/mutations");
+        let (status, told) = self
+            .send(Method::GET, &path, &self.read, String::new())
+            .await;
+        assert_eq!(status, 200, "{told}");
+        let all = told.as_array().or_else(|| told["items"].as_array());
+        let turns = all.expect("a list").iter();
+        turns
+            .map(|one| one["turn"].as_u64().expect("a turn"))
+            .collect()
+    }
+}
+
 async fn open(folder: &Path) -> Ledger {
     let opened = Ledger::open(LedgerOptions::new(folder)).await;
     opened.expect("opens")
@@ -214,4 +230,113 @@ async fn batches_for_one_conversation_at_the_same_time_number_its_turns_once() {
         .collect();
     turns.sort_unstable();
     assert_eq!(turns, (1..=12).collect::<Vec<u32>>());
+}
+
+/// A request to a model under instructions, that was in flight from one second to another.
+fn asked(number: u8, seconds: (u64, u64), instructions: &str, texts: &[&str]) -> Value {
+    let mut span = chat(number, "talk", "main", "");
+    let input: Vec<Value> = texts
+        .iter()
+        .map(|text| json!({ "role": "user", "parts": [{ "type": "text", "content": text }] }))
+        .collect();
+    let instructions = json!([{ "type": "text", "content": instructions }]);
+    let attributes = span["attributes"].as_array_mut().expect("a list");
+    attributes.retain(|one| one["key"] != "gen_ai.input.messages");
+    for (key, value) in [
+        ("gen_ai.input.messages", json!(input)),
+        ("gen_ai.system_instructions", instructions),
+    ] {
+        attributes.push(json!({ "key": key, "value": { "stringValue": value.to_string() } }));
+    }
+    let nanoseconds = |second: u64| (1_796_000_000 + second) * 1_000_000_000;
+    span["startTimeUnixNano"] = json!(nanoseconds(seconds.0).to_string());
+    span["endTimeUnixNano"] = json!((nanoseconds(seconds.1) - 1).to_string());
+    span
+}
+
+fn flagged(mut span: Value) -> Value {
+    let flag = json!({ "key": "gen_ai.conversation.compacted", "value": { "boolValue": true } });
+    let attributes = span["attributes"].as_array_mut().expect("a list");
+    attributes.push(flag);
+    span
+}
+
+#[tokio::test]
+async fn branches_and_the_flag_of_a_compaction_are_the_same_over_restarts() {
+    let batches = || {
+        [
+            vec![asked(1, (1, 4), "Never pay.", &["go"])],
+            vec![asked(2, (2, 3), "Find a title.", &["what go says"])],
+            vec![asked(3, (5, 6), "Never pay.", &["go", "on"])],
+            vec![flagged(asked(4, (7, 8), "Never pay.", &["in short"]))],
+            vec![flagged(asked(
+                5,
+                (9, 10),
+                "Never pay.",
+                &["in short", "more"],
+            ))],
+            vec![asked(
+                6,
+                (11, 12),
+                "Find a title.",
+                &["what go says", "again"],
+            )],
+            vec![flagged(asked(
+                7,
+                (13, 14),
+                "Never pay.",
+                &["in short", "more", "end"],
+            ))],
+        ]
+    };
+    let branch = "talk:branch:0202020202020202";
+    let mut server = Server::new().await;
+    for batch in batches() {
+        server.traces(&batch).await;
+        server = server.restarted().await;
+    }
+    let all: Vec<Value> = batches().into_iter().flatten().collect();
+    let (main, beside) = (server.session("talk").await, server.session(branch).await);
+    assert_eq!((&main["turns"], &beside["turns"]), (&json!(5), &json!(2)));
+    assert_eq!(beside["parent"], "talk");
+    assert_eq!(
+        server.mutations("talk").await,
+        [3],
+        "where the context did not just grow"
+    );
+    assert_eq!(server.mutations(branch).await, [] as [u64; 0]);
+    // Again, in one request, by a server that just began: nothing is added.
+    server.traces(&all).await;
+    assert_eq!(server.session("talk").await, main);
+    assert_eq!(server.session(branch).await, beside);
+}
+
+#[tokio::test]
+async fn a_server_without_room_or_on_its_way_down_tells_exporters_to_come_back() {
+    let mut server = Server::new().await;
+    let busy = Otlp {
+        working: Semaphore::new(0),
+        wait: Duration::from_millis(1),
+        ..Otlp::new()
+    };
+    let state = ApiState::without_bundles(server.ledger.clone())
+        .with_limits(Limits::default())
+        .with_intake(PATH, Arc::new(busy));
+    let free = std::mem::replace(&mut server.router, remembrancer_recorder::router(state));
+    let spans = json!({ "resourceSpans": [{ "scopeSpans": [{ "spans": [chat(1, "talk", "main", "go")] }] }] });
+    for (router, seconds) in [(server.router.clone(), "1"), (free, "10")] {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(PATH)
+            .header("authorization", format!("Bearer {}", server.write))
+            .header("content-type", "application/json")
+            .body(Body::from(spans.to_string()))
+            .expect("valid");
+        let response = router.oneshot(request).await.expect("answers");
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let wait = response.headers()[header::RETRY_AFTER].to_str();
+        assert_eq!(wait.expect("text"), seconds);
+        // The second one finds a ledger that takes nothing any more.
+        server.ledger.close().await;
+    }
 }
