@@ -1,6 +1,6 @@
 //! Events as bytes: envelope, id, and the parts whose texts were sent before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use remembrancer_schema::limits::EVENT_BLOBS_MAX;
 use remembrancer_schema::payload::{ContextCaptured, EventType, Part, Payload};
@@ -31,6 +31,8 @@ pub struct SessionWriter {
     session: SessionId,
     agent: Option<AgentName>,
     ids: BTreeSet<EventId>,
+    /// The next number behind each id that came more than once.
+    numbers: HashMap<EventId, u32>,
     /// Texts that were sent inline or as a blob.
     sent: BTreeSet<ContentHash>,
     /// Those among them that no event holds yet.
@@ -51,6 +53,7 @@ impl SessionWriter {
             session,
             agent,
             ids: BTreeSet::new(),
+            numbers: HashMap::new(),
             sent: BTreeSet::new(),
             fresh: Vec::new(),
             previous: None,
@@ -102,7 +105,7 @@ impl SessionWriter {
     /// Bytes of memory that it holds, roughly.
     pub fn bytes(&self) -> usize {
         let parts = self.previous.as_ref().map_or(0, |(_, parts)| parts.len());
-        self.ids.len() * ID_BYTES_HELD
+        (self.ids.len() + self.numbers.len()) * ID_BYTES_HELD
             + self.sent.len() * 2 * size_of::<ContentHash>()
             + parts * 2 * size_of::<Part>()
     }
@@ -346,13 +349,19 @@ impl SessionWriter {
     /// The name as an id where its characters allow, else with a hash in its place; told apart from an earlier one by a number.
     fn event_id(&mut self, name: &str) -> Result<EventId, IdError> {
         let base = id_of(name)?;
-        let mut id = base.clone();
-        let mut number = 2u32;
-        while !self.ids.insert(id.clone()) {
-            id = format!("{base}.{number}").parse()?;
-            number += 1;
+        if self.ids.insert(base.clone()) {
+            return Ok(base);
         }
-        Ok(id)
+        // The numbers before the next one are taken, so that the thousandth of a name is found as fast as the second.
+        let mut number = self.numbers.get(&base).copied().unwrap_or(2);
+        loop {
+            let id: EventId = format!("{base}.{number}").parse()?;
+            number += 1;
+            if self.ids.insert(id.clone()) {
+                self.numbers.insert(base, number);
+                return Ok(id);
+            }
+        }
     }
 }
 

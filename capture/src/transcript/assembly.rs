@@ -2,6 +2,8 @@
 //!
 //! A record's parts are held with their texts only until a context was written that has them; from then on by their hashes.
 
+use std::collections::BTreeSet;
+
 use remembrancer_schema::payload::{ContextCaptured, Part};
 
 use super::recording::Recording;
@@ -19,9 +21,11 @@ pub struct Assembly {
     pieces: Vec<Vec<Part>>,
     sizes: Vec<u32>,
     /// Pieces whose parts have their texts.
-    pending: Vec<Piece>,
+    pending: BTreeSet<Piece>,
     pending_bytes: usize,
     last: Vec<Piece>,
+    /// The last context could not be written, so that none can be told as its growth.
+    is_last_unwritten: bool,
 }
 
 impl Assembly {
@@ -33,7 +37,7 @@ impl Assembly {
         self.pieces.push(parts);
         self.sizes.push(u32::try_from(bytes).unwrap_or(u32::MAX));
         if bytes > 0 {
-            self.pending.push(piece);
+            self.pending.insert(piece);
             self.pending_bytes += bytes;
         }
         if self.pending_bytes > PENDING_BYTES_MAX {
@@ -62,7 +66,8 @@ impl Assembly {
         &self.last
     }
 
-    /// Writes the context that consists of some pieces in their order. `captured` has everything but the parts.
+    /// Writes the context that consists of some pieces in their order. `captured` has everything but the parts. What it costs
+    /// grows with the whole context: [`Self::grow`] is for one that is known to begin with the last.
     pub fn capture(
         &mut self,
         recording: &mut Recording,
@@ -71,35 +76,63 @@ impl Assembly {
         captured: ContextCaptured,
         pieces: Vec<Piece>,
     ) {
-        let is_growth = !self.last.is_empty() && pieces.starts_with(&self.last);
-        let first = if is_growth { self.last.len() } else { 0 };
-        let mut parts = Vec::new();
-        for &piece in &pieces[first..] {
-            parts.extend(self.taken(piece));
+        #[cfg(test)]
+        super::work::looked_at(pieces.len());
+        if !self.last.is_empty() && pieces.starts_with(&self.last) {
+            let added = &pieces[self.last.len()..];
+            return self.grow(recording, id, time, captured, added);
         }
-        let captured = ContextCaptured { parts, ..captured };
-        if is_growth {
-            recording.grown_context(id, time, captured);
-        } else {
-            recording.context(id, time, captured);
-        }
-        let pieces_of = &self.pieces;
-        self.pending
-            .retain(|piece| pieces_of[piece.0].iter().any(|part| part.text.is_some()));
-        self.pending_bytes = self
-            .pending
-            .iter()
-            .map(|piece| self.sizes[piece.0] as usize)
-            .sum();
         self.last = pieces;
+        self.write_whole(recording, id, time, captured);
     }
 
-    /// A piece's parts with their texts, which are held by their hashes from now on.
-    fn taken(&mut self, piece: Piece) -> Vec<Part> {
-        let held = &mut self.pieces[piece.0];
-        let taken = held.clone();
-        for part in held.iter_mut() {
-            *part = crate::session_writer::by_hash(part);
+    /// Writes the context that consists of the last one and some pieces behind it. What it costs grows with these alone.
+    pub fn grow(
+        &mut self,
+        recording: &mut Recording,
+        id: &str,
+        time: Option<&str>,
+        captured: ContextCaptured,
+        added: &[Piece],
+    ) {
+        let is_first = self.last.is_empty();
+        self.last.extend(added);
+        if is_first || self.is_last_unwritten {
+            return self.write_whole(recording, id, time, captured);
+        }
+        let parts = self.taken(added);
+        let captured = ContextCaptured { parts, ..captured };
+        self.is_last_unwritten = !recording.grown_context(id, time, captured);
+    }
+
+    fn write_whole(
+        &mut self,
+        recording: &mut Recording,
+        id: &str,
+        time: Option<&str>,
+        captured: ContextCaptured,
+    ) {
+        let last = std::mem::take(&mut self.last);
+        let parts = self.taken(&last);
+        self.last = last;
+        let captured = ContextCaptured { parts, ..captured };
+        self.is_last_unwritten = !recording.context(id, time, captured);
+    }
+
+    /// The parts of some pieces with their texts, which are held by their hashes from now on.
+    fn taken(&mut self, pieces: &[Piece]) -> Vec<Part> {
+        #[cfg(test)]
+        super::work::looked_at(pieces.len());
+        let mut taken = Vec::new();
+        for piece in pieces {
+            let held = &mut self.pieces[piece.0];
+            taken.extend_from_slice(held);
+            for part in held.iter_mut().filter(|part| part.text.is_some()) {
+                *part = crate::session_writer::by_hash(part);
+            }
+            if self.pending.remove(piece) {
+                self.pending_bytes -= self.sizes[piece.0] as usize;
+            }
         }
         taken
     }

@@ -121,6 +121,8 @@ struct Rollout {
     assembly: Assembly,
     /// What the model sees, and whether the user began a turn with it.
     history: Vec<(Piece, bool)>,
+    /// How much of that the last request was sent with; none once something of it left.
+    sent: Option<usize>,
     head: Vec<Piece>,
     /// The answer to the last request, and whether it may go on.
     open: Option<(Answer, bool)>,
@@ -182,6 +184,7 @@ impl Rollout {
             recording,
             assembly: Assembly::default(),
             history: Vec::new(),
+            sent: None,
             head: Vec::new(),
             open: None,
             tools: HashMap::new(),

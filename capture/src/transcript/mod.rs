@@ -25,6 +25,8 @@ mod output;
 mod pi;
 mod recording;
 mod sandbox;
+#[cfg(test)]
+mod work;
 
 use std::fs::File;
 use std::io::Read as _;
@@ -296,5 +298,7 @@ fn may_be_transcript(path: &Path) -> bool {
         .is_some_and(|extension| matches!(extension, "jsonl" | "json" | "eval"))
 }
 
+#[cfg(test)]
+mod long_histories;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 //! sent is the list of events without the forgotten ones, without calls that have no result, and with the summary as a message
 //! of the user.
 
+mod pairs;
 mod reader;
 mod record;
 

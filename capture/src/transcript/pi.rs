@@ -104,10 +104,14 @@ struct Reading {
     is_tree: bool,
     /// Whether a line right before could not be read, so that the next one follows on what is not known.
     is_line_lost: bool,
-    /// The leaf of the last request's context.
+    /// The answer to the last request.
     last_leaf: Option<usize>,
     /// The compaction that the last context began with.
     last_compaction: Option<usize>,
+    /// The leaf of the last request's context, where it had one.
+    sent: Option<usize>,
+    /// Why parts of the last context may be missing.
+    last_doubt: Option<&'static str>,
     /// Compactions that no request has followed yet.
     compactions: HashMap<usize, ContextMutated>,
 }
@@ -146,6 +150,8 @@ impl Reading {
             is_line_lost: false,
             last_leaf: None,
             last_compaction: None,
+            sent: None,
+            last_doubt: None,
             compactions: HashMap::new(),
         })
     }

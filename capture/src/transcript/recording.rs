@@ -124,25 +124,32 @@ impl Recording {
         self.tell(outcome);
     }
 
-    fn tell(&mut self, outcome: Result<(), WriteError>) {
-        if let Err(error) = outcome {
+    /// Whether something was written; else it is told.
+    fn tell(&mut self, outcome: Result<(), WriteError>) -> bool {
+        if let Err(error) = &outcome {
             self.notices.push(format!("left out: {error}"));
         }
+        outcome.is_ok()
     }
 
     /// Adds the context of a request, as the whole list of its parts. Parts whose texts were given before may come by their
-    /// hash.
-    pub fn context(&mut self, id: &str, time: Option<&str>, captured: ContextCaptured) {
+    /// hash. Returns whether it was written.
+    pub fn context(&mut self, id: &str, time: Option<&str>, captured: ContextCaptured) -> bool {
         self.read_rules(id, &captured.parts, time);
         let outcome = self.writer.context(id, sound_time(time), captured);
-        self.tell(outcome);
+        self.tell(outcome)
     }
 
     /// The same, where the context before only grew: `captured` has the parts that were added at its end.
-    pub fn grown_context(&mut self, id: &str, time: Option<&str>, captured: ContextCaptured) {
+    pub fn grown_context(
+        &mut self,
+        id: &str,
+        time: Option<&str>,
+        captured: ContextCaptured,
+    ) -> bool {
         self.read_rules(id, &captured.parts, time);
         let outcome = self.writer.grown_context(id, sound_time(time), captured);
-        self.tell(outcome);
+        self.tell(outcome)
     }
 
     /// Adds the answer to a request.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use remembrancer_capture::transcript::Found;
 use remembrancer_recorder::Reader;
-use remembrancer_replay::Analysis;
+use remembrancer_replay::{Analyser, Analysis};
 use remembrancer_replay::analysis::PresenceState;
 use remembrancer_schema::SessionId;
 use serde::{Deserialize, Serialize};
@@ -68,8 +68,13 @@ impl ScannedSession {
     ) -> Result<Self, Failure> {
         let summary = reader.find_session(id.as_str()).await?;
         let record = reader.session_record(id).await?;
-        let analysis =
-            tokio::task::spawn_blocking(move || remembrancer_replay::analyse(&record)).await?;
+        let analysing = move || {
+            let analyser = Analyser::of(&record);
+            // What the analysis needs of the record it has: the rest is not held while it is made.
+            drop(record);
+            analyser.into_analysis()
+        };
+        let analysis = tokio::task::spawn_blocking(analysing).await?;
         let mut mutations = BTreeMap::new();
         for mutation in &analysis.mutations {
             *mutations

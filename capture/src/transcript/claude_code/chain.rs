@@ -4,6 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::assembly::Piece;
 
+mod growth;
+
+use growth::Sent;
+pub(super) use growth::{Above, Pieces};
+
 /// A record, by its place among those of its conversation.
 pub(super) type NodeIndex = usize;
 /// A message of the model, by its place among those of its conversation.
@@ -54,6 +59,8 @@ pub(super) struct Chain {
     stubs: HashMap<Piece, Piece>,
     /// What is sent before everything else with every request: system prompt, tools and instructions, by what each is.
     head: Vec<(String, Vec<Piece>)>,
+    /// The context of the last request, where the next one may go on from it.
+    sent: Sent,
 }
 
 /// The records above a request.
@@ -84,9 +91,11 @@ impl Chain {
         let at = self.nodes.len();
         if let Some(message) = node.message {
             self.messages[message].nodes.push(at);
+            self.sent.message_grew(message);
         }
         if let Some(message) = node.results_of {
             self.messages[message].results.push(at);
+            self.sent.message_grew(message);
         }
         self.nodes.push(node);
         at
@@ -106,6 +115,7 @@ impl Chain {
 
     /// Something that is sent before everything else from now on; it replaces an earlier one of the same name.
     pub(super) fn put_at_head(&mut self, name: &str, pieces: Vec<Piece>) {
+        self.sent.changed();
         match self.head.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => *known = pieces,
             None => self.head.push((name.to_owned(), pieces)),
@@ -114,14 +124,27 @@ impl Chain {
 
     /// A result that was emptied.
     pub(super) fn stub(&mut self, result: Piece, in_its_place: Piece) {
+        self.sent.changed();
         self.stubs.insert(result, in_its_place);
     }
 
     /// The records above and with a leaf.
     pub(super) fn walk(&self, leaf: Option<NodeIndex>) -> Walk {
+        self.walk_to(leaf, None).0
+    }
+
+    /// The records above a leaf, at most up to one of them, which is left out; and whether that one was reached.
+    fn walk_to(&self, leaf: Option<NodeIndex>, last: Option<NodeIndex>) -> (Walk, bool) {
         let mut walk = Walk::default();
         let mut at = leaf;
+        let mut is_reached = false;
         while let Some(index) = at {
+            #[cfg(test)]
+            super::super::work::looked_at(1);
+            if Some(index) == last {
+                is_reached = true;
+                break;
+            }
             let node = &self.nodes[index];
             if node.boundary.is_some() {
                 walk.boundary = Some(index);
@@ -139,16 +162,23 @@ impl Chain {
             };
         }
         walk.path.reverse();
-        walk
+        (walk, is_reached)
     }
 
     /// The pieces of a context, in the order in which they are sent: the lines of a message of the model together, then the
     /// results of its calls.
     pub(super) fn pieces(&self, walk: &Walk) -> Vec<Piece> {
+        self.gathered(walk).0
+    }
+
+    /// The same, with the messages and the pieces that stand in it.
+    fn gathered(&self, walk: &Walk) -> (Vec<Piece>, Held) {
         let head = self.head.iter().flat_map(|(_, pieces)| pieces);
         let mut pieces: Vec<Piece> = head.copied().collect();
-        let mut sent: HashSet<MessageIndex> = HashSet::new();
-        let mut done: HashSet<Piece> = pieces.iter().copied().collect();
+        let mut held = Held {
+            messages: HashSet::new(),
+            pieces: pieces.iter().copied().collect(),
+        };
         let preserved = walk
             .boundary
             .and_then(|boundary| self.nodes[boundary].boundary.as_deref())
@@ -156,26 +186,24 @@ impl Chain {
         let (first, rest) = walk.path.split_at(walk.path.len().min(1));
         // What was preserved stands behind the summary; where it was written anew behind the boundary, the path has it.
         for &node in first.iter().chain(preserved).chain(rest) {
-            self.add(node, &mut sent, &mut done, &mut pieces);
+            self.add(node, &mut held, &mut pieces);
         }
-        for piece in &mut pieces {
+        self.put_stubs(&mut pieces);
+        (pieces, held)
+    }
+
+    fn put_stubs(&self, pieces: &mut [Piece]) {
+        for piece in pieces {
             if let Some(&stub) = self.stubs.get(piece) {
                 *piece = stub;
             }
         }
-        pieces
     }
 
-    fn add(
-        &self,
-        index: NodeIndex,
-        sent: &mut HashSet<MessageIndex>,
-        done: &mut HashSet<Piece>,
-        pieces: &mut Vec<Piece>,
-    ) {
+    fn add(&self, index: NodeIndex, held: &mut Held, pieces: &mut Vec<Piece>) {
         let node = &self.nodes[index];
         let gathered = match node.message {
-            Some(message) if sent.insert(message) => {
+            Some(message) if held.messages.insert(message) => {
                 let gathered = &self.messages[message];
                 gathered.nodes.iter().chain(&gathered.results)
             }
@@ -184,96 +212,17 @@ impl Chain {
         };
         for &part in gathered {
             let new = self.nodes[part].pieces.iter();
-            pieces.extend(new.filter(|&&piece| done.insert(piece)));
+            pieces.extend(new.filter(|&&piece| held.pieces.insert(piece)));
         }
     }
+}
+
+/// What stands in a context.
+#[derive(Debug, Default)]
+struct Held {
+    messages: HashSet<MessageIndex>,
+    pieces: HashSet<Piece>,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::super::super::transcript::Assembly;
-    use super::super::super::recording::Recording;
-    use super::*;
-    use remembrancer_schema::payload::{Part, PartKind};
-
-    struct Built {
-        chain: Chain,
-        assembly: Assembly,
-        recording: Recording,
-    }
-
-    impl Built {
-        fn new() -> Self {
-            Self {
-                chain: Chain::default(),
-                assembly: Assembly::default(),
-                recording: Recording::new(
-                    "s".parse().expect("an id"),
-                    None,
-                    &super::super::super::ImportOptions::default(),
-                ),
-            }
-        }
-
-        fn node(&mut self, text: &str, parent: Parent, of: [Option<MessageIndex>; 2]) -> usize {
-            let part = Part::inline(PartKind::User, text);
-            let piece = self.assembly.add(vec![part], &mut self.recording);
-            self.chain.push(Node {
-                parent,
-                pieces: vec![piece],
-                message: of[0],
-                results_of: of[1],
-                boundary: None,
-            })
-        }
-
-        fn texts(&self, leaf: usize) -> Vec<String> {
-            let pieces = self.chain.pieces(&self.chain.walk(Some(leaf)));
-            let parts = pieces
-                .iter()
-                .flat_map(|&piece| self.assembly.parts(piece))
-                .map(|part| part.text.clone().expect("a text"));
-            parts.collect()
-        }
-    }
-
-    #[test]
-    fn parallel_calls_and_their_results_are_gathered() {
-        let mut built = Built::new();
-        let task = built.node("task", Parent::Root, [None; 2]);
-        let (message, is_new) = built.chain.message("m1");
-        assert!(is_new);
-        let one = built.node("call 1", Parent::Node(task), [Some(message), None]);
-        let two = built.node("call 2", Parent::Node(one), [Some(message), None]);
-        built.node("result 1", Parent::Node(one), [None, Some(message)]);
-        let result = built.node("result 2", Parent::Node(two), [None, Some(message)]);
-        let three = built.node("call 3", Parent::Node(result), [Some(message), None]);
-        let last = built.node("result 3", Parent::Node(three), [None, Some(message)]);
-        assert_eq!(
-            built.texts(last),
-            [
-                "task", "call 1", "call 2", "call 3", "result 1", "result 2", "result 3"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_boundary_ends_the_walk_and_what_it_preserves_follows_the_summary() {
-        let mut built = Built::new();
-        let task = built.node("task", Parent::Root, [None; 2]);
-        let kept = built.node("kept", Parent::Node(task), [None; 2]);
-        let boundary = built.chain.push(Node {
-            parent: Parent::Root,
-            pieces: Vec::new(),
-            message: None,
-            results_of: None,
-            boundary: Some(vec![kept]),
-        });
-        let summary = built.node("summary", Parent::Node(boundary), [None; 2]);
-        let next = built.node("next", Parent::Node(summary), [None; 2]);
-        assert_eq!(built.texts(next), ["summary", "kept", "next"]);
-        assert_eq!(built.chain.walk(Some(next)).boundary, Some(boundary));
-        let lost = built.node("lost", Parent::Missing, [None; 2]);
-        assert_eq!(built.chain.walk(Some(lost)).dangling, Some(lost));
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ mod answers;
 mod requests;
 mod told;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use remembrancer_schema::payload::{ContextMutated, MutationKind, Part, PartKind, ReturnStatus};
 
@@ -56,6 +56,8 @@ pub(super) struct Conversation {
     /// Mutations that the next request is the first to be sent with.
     pending: Vec<ContextMutated>,
     last_walk: Option<LastWalk>,
+    /// Bytes of the texts of the last context.
+    sent_bytes: u64,
     /// Why parts may be missing, until the next compaction.
     incomplete: Option<String>,
     /// The same, for what is known when the file is read and not when a request is compared with the last one.
@@ -74,7 +76,7 @@ pub(super) struct Conversation {
 #[derive(Debug)]
 struct Kept {
     boundary: NodeIndex,
-    nodes: Vec<NodeIndex>,
+    nodes: HashSet<NodeIndex>,
 }
 
 /// The context of the last request.
@@ -98,6 +100,7 @@ impl Conversation {
             compactions: HashMap::new(),
             pending: Vec::new(),
             last_walk: None,
+            sent_bytes: 0,
             incomplete: None,
             lost: None,
             turns: HashMap::new(),
@@ -280,7 +283,7 @@ impl Conversation {
         self.lost = None;
         self.kept = Some(Kept {
             boundary: self.chain.nodes.len(),
-            nodes: preserved.clone(),
+            nodes: preserved.iter().copied().collect(),
         });
         if let Some(open) = &mut self.open {
             open.is_followed = true;

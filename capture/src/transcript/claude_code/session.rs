@@ -32,6 +32,7 @@ pub(super) fn read_file(
         starting,
         conversations: Vec::new(),
         by_key: HashMap::new(),
+        keys: Vec::new(),
         by_uuid: HashMap::new(),
         anchors: HashMap::new(),
         unknown: BTreeSet::new(),
@@ -58,6 +59,8 @@ struct Session<'a> {
     conversations: Vec<Conversation>,
     /// Conversations by the agent's id, or the id of their first record; the main one by an empty key.
     by_key: HashMap<String, usize>,
+    /// The key of each conversation.
+    keys: Vec<String>,
     /// Each record's conversation and place in it.
     by_uuid: HashMap<String, (usize, NodeIndex)>,
     /// The record of each conversation under which its last compaction keeps others.
@@ -219,6 +222,7 @@ impl Session<'_> {
         self.note_late_facts(record, &mut recording);
         let at = self.conversations.len();
         self.conversations.push(Conversation::new(recording));
+        self.keys.push(key.clone());
         self.by_key.insert(key, at);
         for (line, reason) in std::mem::take(&mut self.unlinked) {
             self.conversations[at].recording.malformed(&line, &reason);

@@ -5,6 +5,7 @@ use remembrancer_schema::payload::{
     ReturnStatus, SummaryRecord, Trigger, Usage,
 };
 
+use super::super::assembly::Piece;
 use super::super::{Answer, Call, Line, Output, Returned};
 use super::item::{Compacted, Item, read};
 use super::{REFUSAL, Rollout, SUMMARY_BYTES_MAX};
@@ -79,20 +80,27 @@ impl Rollout {
                 &ContextMutated { turn, ..mutated },
             );
         }
-        let history = self.history.iter().map(|&(piece, _)| piece);
-        let pieces = self.head.iter().copied().chain(history).collect();
         let captured = ContextCaptured {
             turn,
             incomplete: self.incomplete.clone(),
             ..ContextCaptured::default()
         };
-        self.assembly.capture(
-            &mut self.recording,
-            &format!("context.{name}"),
-            time,
-            captured,
-            pieces,
-        );
+        let name = format!("context.{name}");
+        let known = self.sent;
+        #[cfg(test)]
+        let known = super::super::work::known(known);
+        let new = self.history.iter().skip(known.unwrap_or(0));
+        let new = new.map(|&(piece, _)| piece);
+        if known.is_some() {
+            let added: Vec<Piece> = new.collect();
+            self.assembly
+                .grow(&mut self.recording, &name, time, captured, &added);
+        } else {
+            let pieces = self.head.iter().copied().chain(new).collect();
+            self.assembly
+                .capture(&mut self.recording, &name, time, captured, pieces);
+        }
+        self.sent = Some(self.history.len());
         let answer = Answer {
             turn,
             model: self.model.clone(),
@@ -159,6 +167,7 @@ impl Rollout {
                 break;
             };
             self.history.truncate(last);
+            self.sent = self.sent.filter(|&sent| sent <= last);
         }
         self.pending
             .push(ContextMutated::new(0, MutationKind::Rewind));
@@ -178,6 +187,7 @@ impl Rollout {
         }
         let summary = compacted.message.filter(|text| !text.is_empty());
         self.history.clear();
+        self.sent = None;
         match compacted.replacement_history {
             Some(list) => {
                 self.incomplete = None;

@@ -8,6 +8,7 @@ use remembrancer_schema::payload::{
     RequestedCall, ReturnStatus, SummaryRecord, Trigger,
 };
 
+use super::pairs::Pairs;
 use super::record::Record;
 use crate::transcript::history::History;
 use crate::transcript::{Answer, Call, ImportError, Line, NewSession, Output, Recording, Returned};
@@ -37,6 +38,7 @@ struct Response {
 pub(super) struct Reader {
     recording: Option<Recording>,
     history: History,
+    pairs: Pairs,
     has_system_prompt: bool,
     response: Option<Response>,
     condensed: Vec<Condensed>,
@@ -145,6 +147,7 @@ impl Reader {
     /// Adds what a record brings into the context.
     fn add(&mut self, record: &Record, parts: Vec<Part>) {
         if let Some(recording) = &mut self.recording {
+            self.pairs.add(&record.id, &parts);
             let entry = self.history.entry(recording, &record.id, parts);
             self.history.push(entry);
         }
@@ -181,7 +184,7 @@ impl Reader {
 
     /// Writes the context of a request, with the mutations that lie before it.
     fn request(&mut self, record: &Record, id: &str) {
-        let unsent = self.unpaired();
+        let unsent = self.pairs.unpaired();
         let Some(recording) = &mut self.recording else {
             return;
         };
@@ -213,29 +216,6 @@ impl Reader {
             },
             ..Response::default()
         });
-    }
-
-    /// Ids of events that are not sent: calls without a result, and results without a call.
-    fn unpaired(&self) -> HashSet<String> {
-        let calls_of = |kind: PartKind| -> HashSet<&str> {
-            let entries = self.history.entries().iter();
-            entries
-                .flat_map(|entry| self.history.parts(entry))
-                .filter(|part| part.kind == kind)
-                .filter_map(|part| part.call_id.as_deref())
-                .collect()
-        };
-        let (called, returned) = (calls_of(PartKind::ToolCall), calls_of(PartKind::ToolResult));
-        let is_unpaired = |part: &Part| {
-            let call = part.call_id.as_deref().unwrap_or("");
-            part.kind == PartKind::ToolCall && !returned.contains(call)
-                || part.kind == PartKind::ToolResult && !called.contains(call)
-        };
-        let entries = self.history.entries().iter();
-        entries
-            .filter(|entry| self.history.parts(entry).iter().any(is_unpaired))
-            .map(|entry| entry.id.clone())
-            .collect()
     }
 
     /// Writes a response once all its events were read.
@@ -274,6 +254,9 @@ impl Reader {
         self.close();
         let forgotten: HashSet<String> = record.forgotten.iter().cloned().collect();
         let removed = self.history.remove(&forgotten);
+        for entry in &removed {
+            self.pairs.remove(&entry.id, self.history.parts(entry));
+        }
         let summary = record.summary.clone().zip(record.summary_offset);
         let (kind, fate) = match summary {
             Some(_) => (MutationKind::Compaction, Fate::Summarised),

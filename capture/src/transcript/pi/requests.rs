@@ -10,41 +10,67 @@ use super::super::{Answer, Call, Line, Returned};
 use super::entry::{Entry, Message};
 use super::{Reading, plain_mutation};
 
+/// The way up from a request.
+pub(super) struct Above {
+    /// The entries on it, from the first to the last.
+    path: Vec<usize>,
+    /// Whether it leads to the last request's context, which is whole above it.
+    is_last: bool,
+    /// The place of the last compaction on it.
+    compaction: Option<usize>,
+}
+
 impl Reading {
-    /// The nodes from the root to a leaf, and the place of the last compaction among them.
-    pub(super) fn path(&self, leaf: Option<usize>) -> (Vec<usize>, Option<usize>) {
+    /// The entries above a leaf: down from the last request's context where the way leads there with no compaction between,
+    /// else from the first entry that the last compaction keeps, or from the root.
+    pub(super) fn above(&self, leaf: Option<usize>) -> Above {
         let mut path = Vec::new();
         let mut at = leaf;
-        while let Some(node) = at {
+        let mut compaction = None;
+        let mut is_last = false;
+        let last = self.sent;
+        #[cfg(test)]
+        let last = super::super::work::known(last);
+        // Parents stand before their children, so this ends, and what stands before an entry is not on the way to it.
+        let mut first = 0;
+        while let Some(node) = at.filter(|&node| node >= first) {
+            #[cfg(test)]
+            super::super::work::looked_at(1);
+            if compaction.is_none() && last == Some(node) {
+                is_last = true;
+                break;
+            }
             path.push(node);
-            // Parents stand before their children, so this ends.
+            let kept = self.nodes[node].first_kept;
+            if let (None, Some(kept)) = (compaction, kept) {
+                compaction = Some(path.len());
+                first = kept.unwrap_or(node);
+            }
             at = self.nodes[node].parent.filter(|&parent| parent < node);
         }
         path.reverse();
-        let compaction = path
-            .iter()
-            .rposition(|&node| self.nodes[node].first_kept.is_some());
-        (path, compaction)
+        Above {
+            compaction: compaction.map(|from_below| path.len() - from_below),
+            path,
+            is_last,
+        }
     }
 
     /// The summary, what the compaction kept, and what followed.
-    pub(super) fn context_of(&self, path: &[usize], compaction: Option<usize>) -> Vec<Piece> {
+    fn context_of(&self, path: &[usize], compaction: Option<usize>) -> Vec<Piece> {
         let Some(place) = compaction else {
             return self.pieces(path).collect();
         };
         let node = &self.nodes[path[place]];
         let from = self.first_sent(path, place).unwrap_or(place);
+        let kept = path[from..place].iter();
         node.piece
             .into_iter()
-            .chain(self.pieces(&path[from..place]).filter({
-                // An earlier summary is covered by the newer one.
-                let summaries: Vec<Piece> = path[from..place]
-                    .iter()
-                    .filter(|&&node| self.nodes[node].first_kept.is_some())
-                    .filter_map(|&node| self.nodes[node].piece)
-                    .collect();
-                move |piece| !summaries.contains(piece)
-            }))
+            // An earlier summary is covered by the newer one.
+            .chain(
+                kept.filter(|&&node| self.nodes[node].first_kept.is_none())
+                    .filter_map(|&node| self.nodes[node].piece),
+            )
             .chain(self.pieces(&path[place + 1..]))
             .collect()
     }
@@ -56,8 +82,12 @@ impl Reading {
     }
 
     /// Why parts of a context may be missing.
-    fn doubt(&self, path: &[usize], compaction: Option<usize>) -> Option<&'static str> {
-        let from = match compaction {
+    fn doubt(&self, above: &Above) -> Option<&'static str> {
+        let path = &above.path;
+        if above.is_last && self.last_doubt.is_some() {
+            return self.last_doubt;
+        }
+        let from = match above.compaction {
             None => 0,
             Some(place) => match self.first_sent(path, place) {
                 // What the first one that is kept follows on is not sent.
@@ -68,7 +98,7 @@ impl Reading {
         path[from..].iter().find_map(|&node| self.nodes[node].doubt)
     }
 
-    pub(super) fn pieces<'a>(&'a self, path: &'a [usize]) -> impl Iterator<Item = Piece> + 'a {
+    fn pieces<'a>(&'a self, path: &'a [usize]) -> impl Iterator<Item = Piece> + 'a {
         path.iter().filter_map(|&node| self.nodes[node].piece)
     }
 
@@ -84,50 +114,48 @@ impl Reading {
         let turn = self.recording.next_turn();
         let name = entry.name(line.number);
         let time = entry.timestamp.as_deref();
-        let (path, compaction) = self.path(leaf);
-        self.mutations(turn, &path, compaction, &name, time);
-        let pieces = self.context_of(&path, compaction);
-        let doubt = doubt.or_else(|| self.doubt(&path, compaction));
+        let above = self.above(leaf);
+        self.mutations(turn, &above, &name, time);
+        let pieces = self.context_of(&above.path, above.compaction);
+        self.last_doubt = self.doubt(&above);
         let captured = ContextCaptured {
             turn,
-            incomplete: doubt.map(str::to_owned),
+            incomplete: doubt.or(self.last_doubt).map(str::to_owned),
             tokens: message.input_tokens().map(|count| TokenCount {
                 count,
                 source: TokenSource::Measured,
             }),
             ..ContextCaptured::default()
         };
-        self.assembly.capture(
-            &mut self.recording,
-            &format!("context.{name}"),
-            time,
-            captured,
-            pieces,
-        );
+        let name = format!("context.{name}");
+        if above.is_last {
+            self.assembly
+                .grow(&mut self.recording, &name, time, captured, &pieces);
+        } else {
+            self.assembly
+                .capture(&mut self.recording, &name, time, captured, pieces);
+            self.last_compaction = above.compaction.map(|place| above.path[place]);
+        }
+        self.sent = leaf;
         self.last_leaf = Some(self.nodes.len());
-        self.last_compaction = compaction.map(|place| path[place]);
     }
 
     /// What changed since the last request other than by growing.
-    pub(super) fn mutations(
-        &mut self,
-        turn: u32,
-        path: &[usize],
-        compaction: Option<usize>,
-        name: &str,
-        time: Option<&str>,
-    ) {
-        let compaction = compaction.map(|place| path[place]);
+    fn mutations(&mut self, turn: u32, above: &Above, name: &str, time: Option<&str>) {
+        let compaction = above.compaction.map(|place| above.path[place]);
         let mutated = match compaction {
             Some(node) if Some(node) != self.last_compaction => self.compactions.remove(&node),
             _ => None,
         };
+        // The last answer follows on the last context: where the way does not lead through it, the session went back. An entry
+        // above the first one that a compaction keeps was answered before that compaction, and so is not the last.
+        let is_on_path = |leaf| above.path.contains(&leaf);
         if let Some(mutated) = mutated {
             let mutated = ContextMutated { turn, ..mutated };
             let id = format!("mutation.{name}");
             self.recording
                 .event(&id, &EventType::ContextMutated, time, &mutated);
-        } else if self.last_leaf.is_some_and(|leaf| !path.contains(&leaf)) {
+        } else if self.last_leaf.is_some_and(|leaf| !is_on_path(leaf)) {
             let mutated = plain_mutation(turn, MutationKind::Rewind, "branch");
             let id = format!("mutation.{name}");
             self.recording

@@ -5,7 +5,8 @@ use remembrancer_schema::payload::{
     TokenCount, TokenSource, Trigger,
 };
 
-use super::super::chain::{NodeIndex, Parent, Walk};
+use super::super::super::assembly::Piece;
+use super::super::chain::{Above, NodeIndex, Parent, Pieces, Walk};
 use super::super::record::Record;
 use super::super::size::{Continuity, Sizes, estimated};
 use super::{Conversation, LastWalk, mutation};
@@ -18,16 +19,22 @@ impl Conversation {
         let measured = message.and_then(|message| message.input_tokens());
         let time = record.timestamp.as_deref();
         let leaf = self.leaf(parent);
-        let mut walk = self.chain.walk(leaf);
-        if let Some(dangling) = walk.dangling
-            && self.settle(dangling, &walk, measured, turn)
+        let mut above = self.chain.above(leaf);
+        if let Above::Whole(walk) = &above
+            && let Some(dangling) = walk.dangling
+            && self.settle(dangling, walk, measured, turn)
         {
-            walk = self.chain.walk(leaf);
+            above = self.chain.above(leaf);
         }
-        let pieces = self.chain.pieces(&walk);
-        let estimated = estimated(pieces.iter().map(|&piece| self.assembly.bytes(piece)).sum());
+        let boundary = self.chain.boundary_of(&above);
+        let pieces = self.chain.send(&above, leaf);
+        self.sent_bytes = match &pieces {
+            Pieces::Added(added) => self.sent_bytes + self.bytes(added),
+            Pieces::Whole(pieces) => self.bytes(pieces),
+        };
+        let estimated = estimated(self.sent_bytes);
         self.edits(record, turn);
-        self.compare(&walk, turn, measured, estimated, leaf);
+        self.compare(&above, turn, measured, estimated, leaf);
         for (number, mutated) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let name = format!("mutation.{id}.{number}");
             self.recording.event(
@@ -52,14 +59,28 @@ impl Conversation {
             ..ContextCaptured::default()
         };
         let name = format!("context.{id}");
-        self.assembly
-            .capture(&mut self.recording, &name, time, captured, pieces);
+        match pieces {
+            Pieces::Added(added) => {
+                self.assembly
+                    .grow(&mut self.recording, &name, time, captured, &added);
+            }
+            Pieces::Whole(pieces) => {
+                self.assembly
+                    .capture(&mut self.recording, &name, time, captured, pieces);
+            }
+        }
         self.last_walk = Some(LastWalk {
             leaf,
-            boundary: walk.boundary,
+            boundary,
             estimated,
         });
         self.sizes.last = measured.or(self.sizes.last);
+    }
+
+    /// Bytes of the texts of some pieces.
+    fn bytes(&self, pieces: &[Piece]) -> u64 {
+        let bytes = pieces.iter().map(|&piece| self.assembly.bytes(piece));
+        bytes.sum()
     }
 
     pub(super) fn leaf(&mut self, parent: Parent) -> Option<NodeIndex> {
@@ -82,8 +103,7 @@ impl Conversation {
         if self.chain.nodes[dangling].parent != Parent::Missing {
             return false;
         }
-        let alone = self.chain.pieces(walk);
-        let alone = estimated(alone.iter().map(|&piece| self.assembly.bytes(piece)).sum());
+        let alone = estimated(self.bytes(&self.chain.pieces(walk)));
         let continuity = match self.last_walk {
             Some(_) => self.sizes.continuity(measured, alone),
             None => Continuity::Unclear,
@@ -139,12 +159,16 @@ impl Conversation {
     /// Compares the context with the last one: a compaction, a rewind, or growth; and its size with the measured one.
     pub(super) fn compare(
         &mut self,
-        walk: &Walk,
+        above: &Above,
         turn: u32,
         measured: Option<u64>,
         estimated: u64,
         leaf: Option<NodeIndex>,
     ) {
+        let walk = match above {
+            Above::Last(_) => return self.grew(measured, estimated),
+            Above::Whole(walk) => walk,
+        };
         let Some(last) = self.last_walk else {
             if walk.dangling.is_none() && walk.boundary.is_none() {
                 self.sizes.begin(measured, estimated);
@@ -170,9 +194,15 @@ impl Conversation {
             }
             return self.tell_size(turn, measured, estimated);
         }
+        self.grew(measured, estimated);
+    }
+
+    /// Nothing left the context since the last request.
+    fn grew(&mut self, measured: Option<u64>, estimated: u64) {
         if let (Some(before), Some(after)) = (self.sizes.last, measured) {
+            let estimated_before = self.last_walk.map_or(0, |last| last.estimated);
             self.growth.0 += after.saturating_sub(before);
-            self.growth.1 += estimated.saturating_sub(last.estimated);
+            self.growth.1 += estimated.saturating_sub(estimated_before);
         }
     }
 

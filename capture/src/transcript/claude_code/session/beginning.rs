@@ -28,10 +28,8 @@ impl Session<'_> {
             .parent_uuid
             .as_ref()
             .and_then(|uuid| self.by_uuid.get(uuid));
-        let of_parent =
-            of_parent.and_then(|(at, _)| self.by_key.iter().find(|(_, known)| *known == at));
-        match of_parent {
-            Some((key, _)) if !key.is_empty() => key.clone(),
+        match of_parent.and_then(|&(at, _)| self.keys.get(at)) {
+            Some(key) if !key.is_empty() => key.clone(),
             _ => record.uuid.clone().unwrap_or_default(),
         }
     }
