@@ -263,7 +263,7 @@ pub fn kind_of(constraint: &str) -> ConstraintKind {
     let tone = Tone::of(&marks, &(0..passage.words().len()), Stance::Neutral);
     if tone.has(Mark::Forbid) {
         ConstraintKind::Prohibition
-    } else if tone.permission(&passage).is_some() && !tone.is_normative() {
+    } else if tone.permission(&passage, |_| false).is_some() && !tone.is_normative() {
         ConstraintKind::Permission
     } else {
         ConstraintKind::Obligation

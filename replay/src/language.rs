@@ -5,29 +5,34 @@
 //! found word for word.
 
 pub(crate) mod authority;
+mod decision;
 mod denial;
 mod force;
 mod marks;
 mod number;
+mod opposites;
 mod root;
+mod softness;
 mod stem;
 mod synonyms;
 mod unit;
 mod vocabulary;
 mod word;
 
+use decision::{TAKEN_BACK_AFTER, TAKEN_BACK_BEFORE};
 pub(crate) use denial::{denies, ends_negated};
 pub(crate) use marks::{
-    Mark, Marked, is_absolute, is_adjectival, is_beyond, is_light, is_narrow, is_relative,
-    is_rough, is_universal, marks,
+    Mark, Marked, is_absolute, is_adjectival, is_beyond, is_light, is_narrow, is_needed,
+    is_relative, is_rough, is_universal, marks,
 };
 pub(crate) use number::{is_number, is_scale};
+pub(crate) use opposites::{is_generic, opposite};
 pub(crate) use root::concept;
 pub(crate) use stem::stem;
 pub(crate) use unit::{currency, is_weekday, month, multiple, numeral, unit};
 use vocabulary::*;
 use word::pattern_at;
-pub(crate) use word::{Word, words};
+pub(crate) use word::{Word, softening_at, words};
 
 /// What a run of tokens does to the statements that it governs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

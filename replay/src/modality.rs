@@ -44,6 +44,13 @@ impl<'m> Tone<'m> {
             .find(|marked| marked.mark == mark)
     }
 
+    /// Whether any mark covers a token.
+    pub(crate) fn covers(&self, at: usize) -> bool {
+        let from = self.marks.partition_point(|marked| marked.at <= at);
+        from.checked_sub(1)
+            .is_some_and(|last| self.marks[last].at + self.marks[last].length > at)
+    }
+
     /// All marks of one kind.
     pub(crate) fn all(&self, mark: Mark) -> impl Iterator<Item = Marked> + 'm {
         let marks = self.marks.iter().copied();
@@ -86,12 +93,17 @@ impl<'m> Tone<'m> {
     }
 
     /// The first permission that is one: not negated, not of one thing alone, and in no condition of its clause.
-    pub(crate) fn permission(&self, passage: &Passage<'_>) -> Option<Marked> {
+    /// Marks that `is_topic` knows as words of what is spoken about change nothing ("travel alone").
+    pub(crate) fn permission(
+        &self,
+        passage: &Passage<'_>,
+        is_topic: impl Fn(&Marked) -> bool,
+    ) -> Option<Marked> {
         let near =
             |marked: &Marked, reach: usize, at: usize| marked.at < at && marked.at + reach >= at;
         self.all(Mark::Permit).find(|permit| {
             let clause = passage.clause(permit.at);
-            let here = |other: &&Marked| clause.contains(&other.at);
+            let here = |other: &&Marked| clause.contains(&other.at) && !is_topic(other);
             // "Can we …" asks.
             let next = passage.words().get(permit.at + permit.length);
             if next.is_some_and(|next| matches!(next.text, "i" | "we" | "you")) {
@@ -116,8 +128,13 @@ impl<'m> Tone<'m> {
     }
 
     /// Whether "should" stands here without anything that makes it strict.
-    pub(crate) fn merely_should(&self, words: &[Word<'_>]) -> Option<Marked> {
-        let strict = self.has(Mark::Demand) || self.has(Mark::Exclusive);
+    pub(crate) fn merely_should(
+        &self,
+        words: &[Word<'_>],
+        is_topic: impl Fn(&Marked) -> bool,
+    ) -> Option<Marked> {
+        let mut only = self.all(Mark::Exclusive);
+        let strict = self.has(Mark::Demand) || only.any(|only| !is_topic(&only));
         let never = |should: &Marked| {
             let next = words.get(should.at + should.length);
             next.is_some_and(|next| next.text == "never")

@@ -7,6 +7,7 @@
 mod candidate;
 mod declared;
 mod difference;
+mod substitution;
 mod weakening;
 
 use std::cell::OnceCell;
@@ -68,6 +69,8 @@ pub(crate) struct Restated {
     pub(crate) is_whole: bool,
     /// How much of it does.
     fullness: usize,
+    /// It says the same of something else, which may be another rule beside this one.
+    is_swap: bool,
 }
 
 /// A content word of a constraint in a clause.
@@ -114,6 +117,7 @@ impl Restatements {
                 if let Some(found) = reading.compare(declared, hits, &within, sentence)
                     && (found.altered.is_none()
                         || !says_another(found.constraint, &found.run, near))
+                    && !(found.is_swap && standing.constraints.contains(&found.constraint))
                 {
                     keep(&mut best, found);
                 }
@@ -266,6 +270,9 @@ impl<'p, 'a> Reading<'p, 'a> {
             region,
         };
         let (altered, fullness) = compared.verdict()?;
+        let swapped = altered.is_none().then(|| compared.swapped()).flatten();
+        let is_swap = swapped.is_some();
+        let altered = altered.or(swapped);
         if declared.is_clause && altered.is_none() {
             return None;
         }
@@ -276,6 +283,7 @@ impl<'p, 'a> Reading<'p, 'a> {
             within: within.clone(),
             altered,
             fullness,
+            is_swap,
         })
     }
 
@@ -287,8 +295,19 @@ impl<'p, 'a> Reading<'p, 'a> {
             && before.iter().enumerate().all(|(at, word)| {
                 at == 0 && token == start + 1
                     || word.is_stop_word()
+                    || self.is_value(start + at)
                     || language::is_light(word.text)
             })
+    }
+
+    /// Whether a token is part of a value.
+    fn is_value(&self, token: usize) -> bool {
+        let after = self
+            .anchors
+            .partition_point(|anchor| anchor.tokens.start <= token);
+        after
+            .checked_sub(1)
+            .is_some_and(|at| self.anchors[at].tokens.contains(&token))
     }
 
     /// Where the values of a clause may stand: beyond a colon too ("Arrival: 12 May").

@@ -18,7 +18,7 @@ use crate::effort;
 use crate::folding::{Escapes, Folded};
 use crate::language::{self, Stance, Word};
 use crate::passage::Passage;
-use edges::{code_edges, cuts_code, cuts_number, narrowed};
+use edges::{code_edges, cuts_code, cuts_number, narrowed, singled_out};
 use governing::{Beside, leading_prohibition, reach};
 use term::terms;
 pub(crate) use term::{Stems, Term, joins};
@@ -142,7 +142,9 @@ impl Statement {
                 Some(stance) => self.is_governed(passage, &run, stance),
                 None => self.stands_whole(passage, &run),
             };
-            let cut = cuts_number(passage, &run) || cuts_code(passage, &run, self.code_edges);
+            let cut = cuts_number(passage, &run)
+                || cuts_code(passage, &run, self.code_edges)
+                || singled_out(passage, &run);
             if counts && !cut {
                 return Ok(run);
             }
@@ -163,6 +165,7 @@ impl Statement {
                 && let Some(run) = self.in_order(passage, stems, at, &self.terms)
                 && self.same_form(passage, at)
                 && !narrowed(passage, &run)
+                && !singled_out(passage, &run)
                 && self.says(passage, &run)
                 && !cuts_number(passage, &run)
             {
@@ -378,7 +381,14 @@ impl Statement {
             let even = || at > 0 && words[at - 1].text == "even";
             (word.is_hedge() || word.is_exception() && !even()) && !self.own.contains(word.text)
         };
-        words.iter().enumerate().any(softens) || language::releases(words)
+        let own = |run: &Range<usize>| {
+            let mut run = words[run.clone()].iter();
+            run.all(|word| self.own.contains(word.text))
+        };
+        let mut runs = (0..words.len()).filter_map(|at| language::softening_at(words, at));
+        words.iter().enumerate().any(softens)
+            || runs.any(|run| !own(&run))
+            || language::releases(words)
     }
 }
 

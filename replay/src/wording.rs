@@ -57,7 +57,9 @@ pub fn wording(text: &str) -> Vec<Worded> {
             Mark::Release | Mark::Spare => Wording::Releases,
             Mark::Soften | Mark::Want => Wording::Softens,
             Mark::Past => Wording::Reports,
-            Mark::Negate | Mark::Except | Mark::Condition | Mark::Narrow => return None,
+            Mark::Concern | Mark::Negate | Mark::Except | Mark::Condition | Mark::Narrow => {
+                return None;
+            }
         };
         let bytes = folded.original(marked.at..marked.at + marked.length)?;
         Some(Worded { bytes, wording })

@@ -38,8 +38,19 @@ struct Number {
 fn number(passage: &Passage<'_>, at: usize) -> Option<Number> {
     let folded = passage.folded();
     let token = folded.token(at);
+    let next = folded.token(at + 1);
+    // "One" and "a" mostly stand for a thing.
+    let one =
+        token == "one" || matches!(token, "a" | "an") && at > 0 && folded.token(at - 1) == "within";
+    if one && language::unit(next).is_some_and(|(dimension, _)| is_span(dimension)) {
+        return Some(Number {
+            amount: ONE,
+            currency: None,
+            suffix: String::new(),
+            end: at + 1,
+        });
+    }
     if let Some(value) = language::numeral(token) {
-        let next = folded.token(at + 1);
         let joined = passage.is_spaced(at + 1);
         let (value, end) = match language::numeral(next) {
             Some(units) if value >= 20 && units < 10 && joined => (value + units, at + 2),
@@ -84,6 +95,10 @@ fn number(passage: &Passage<'_>, at: usize) -> Option<Number> {
         suffix: suffix.to_owned(),
         end,
     })
+}
+
+fn is_span(dimension: &str) -> bool {
+    matches!(dimension, "time" | "months")
 }
 
 /// Digits with thousands separators and one decimal point, in millionths.
@@ -157,7 +172,9 @@ fn measured(passage: &Passage<'_>, number: &Number) -> Option<(i128, &'static st
     // "40 GPU hours": one word may stand between.
     for at in [end, end + 1] {
         let word = next(at);
-        if at > end && (language::is_stop_word(next(end)) || word.len() == 1) {
+        // "60 per minute" is no time.
+        let divided = language::is_stop_word(next(end)) || next(end) == "per";
+        if at > end && (divided || word.len() == 1) {
             break;
         }
         if let Some((own, factor)) = language::unit(word) {
@@ -185,15 +202,18 @@ fn date(passage: &Passage<'_>, at: usize) -> Option<(Value, usize)> {
         let year: u32 = token.parse().ok().filter(|_| token.len() == 4)?;
         Some(year).filter(|_| !passage.begins_clause(at))
     };
-    let (month, day, end) = if let Some(month) = language::month(token) {
+    // "16 may" is no day: a month that is a word too is one with a capital letter.
+    let month = |at: usize| {
+        let written = || passage.original(at..at + 1).unwrap_or("");
+        let is_word = matches!(folded.token(at), "may" | "march");
+        let named = !is_word || written().starts_with(char::is_uppercase);
+        language::month(folded.token(at)).filter(|_| named)
+    };
+    let (month, day, end) = if let Some(month) = month(at) {
         (month, day(at + 1)?, at + 2)
     } else if let Some(day) = day(at) {
         let of = usize::from(folded.token(at + 1) == "of");
-        (
-            language::month(folded.token(at + 1 + of))?,
-            day,
-            at + 2 + of,
-        )
+        (month(at + 1 + of)?, day, at + 2 + of)
     } else {
         return iso_date(token).map(|value| (value, at + 1));
     };

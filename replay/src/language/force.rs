@@ -7,12 +7,12 @@ use super::marks::Mark;
 pub(super) const MARKS: &[(Mark, &str)] = &[
     (
         Mark::Forbid,
-        "can never, may never, must never, shall never, never allowed, never permitted, never be, not be, no \
-         longer allowed, no longer permitted, no longer may, no longer can, not want, don't want, doesn't \
-         want, not like, not acceptable, unacceptable, banned, ban on, barred, blocked, disallow, forbid, \
-         prohibit, out of bounds, not ok, not okay, not fine, won't, will not, refuse to, without ever, under \
-         no circumstances, no one may, frozen, read only, hands off, never ever, stay away from, may only, \
-         can only",
+        "can never, may never, must never, shall never, never allowed, never permitted, never be, not be, \
+         no longer allowed, no longer permitted, no longer may, no longer can, not want, don't want, \
+         doesn't want, not like, not acceptable, unacceptable, banned, ban on, barred, blocked, disallow, forbid, \
+         prohibit, out of bounds, not ok, not okay, not fine, won't, will not, refuse to, without ever, \
+         under no circumstances, no one may, frozen, read only, hands off, never ever, stay away from, may only, \
+         can only, nobody may, nobody can, nothing may, nothing can",
     ),
     (
         Mark::Negate,
@@ -21,12 +21,15 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
     (
         Mark::Bound,
         "without, instead of, rather than, as opposed to, excluding, free of, over, exceed, exceeds, more than, \
-         limited, capped, cap, limit, exclude, excluded, excludes, untouched, left alone, left out, kept out, stay \
-         out, outside, leave alone, at least, nothing above, nothing below",
+         limited, capped, cap, limit, exclude, excluded, excludes, untouched, left alone, left out, kept out, \
+         stay out, outside, leave alone, at least, nothing above, nothing below, or above, or below, or more, \
+         or less, or fewer, or higher, or lower, or under, unchanged, unmodified, unaltered, intact, untouchable",
     ),
     (
         Mark::Cap,
-        "at most, up to, no more than, not more than, less than, fewer than, a maximum of, no later than",
+        "at most, up to, no more than, not more than, less than, fewer than, a maximum of, no later than, \
+         no larger than, no bigger than, no greater than, no higher than, no longer than, no fewer than, \
+         no less than, no lower than, not exceeding, not later than",
     ),
     (
         Mark::Exclusive,
@@ -47,48 +50,41 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
     ),
     (
         Mark::Permit,
-        "may, can, allowed, is permitted, are permitted, permitted to, be permitted, permissible, is fine, are \
-         fine, be fine, perfectly fine, also fine, now fine, fine to, fine for, fine if, fine when, fine as, is \
-         ok, is okay, are ok, are okay, ok to, okay to, ok for, okay for, ok if, okay if, ok when, okay when, \
-         acceptable, is approved, are approved, been approved, was approved, were approved, is authorized, are \
-         authorized, been authorized, is authorised, are authorised, been authorised, been cleared, is cleared, \
-         are cleared, cleared to, been granted, is granted, are granted, been enabled, is enabled, welcome to, is \
-         welcome, are welcome, free to, at will, green light, greenlit, fair game, no objection, no objections, no \
-         problem, no issue, no harm, no restriction, no restrictions, no limit, unrestricted, unlimited, go ahead \
-         and, by all means, acceptable to, is safe to, are safe to, at liberty, no longer off limits, has been \
-         approved, has been authorized, has been authorised, has been cleared, has been granted, has been enabled, \
-         have been approved, have been authorized, have been authorised, have been cleared, have been granted, \
-         have been enabled, no limit on, no cap on, no restriction on, feel free, are free to, is free to, as much \
-         as, as many as, any time, anytime, at any time, as usual, freely",
+        "may, can, allowed, is permitted, are permitted, permitted to, be permitted, permissible, is fine, \
+         are fine, be fine, perfectly fine, also fine, now fine, fine to, fine for, fine if, fine when, fine as, \
+         is ok, is okay, are ok, are okay, ok to, okay to, ok for, okay for, ok if, okay if, ok when, okay when, \
+         acceptable, cleared to, welcome to, is welcome, are welcome, free to, at will, green light, greenlit, \
+         fair game, no objection, no objections, no problem, no issue, no harm, no restriction, no restrictions, \
+         no limit, unrestricted, unlimited, go ahead and, by all means, acceptable to, is safe to, are safe to, \
+         at liberty, no longer off limits, no limit on, no cap on, no restriction on, feel free, are free to, \
+         is free to, as much as, as many as, any time, anytime, at any time, as usual, freely, the go ahead, \
+         nothing against, nothing wrong with, not a problem, not an issue, no obstacle, unproblematic, \
+         is open to, are open to, be open to, given permission, has permission, have permission, given clearance, \
+         has clearance, safely be",
     ),
     (
         Mark::Release,
         "no longer, not prohibited, not forbidden, no longer prohibited, no longer forbidden, rescinded, waived, \
-         superseded, obsolete, was removed, been removed, were removed, does not apply, doesn't apply, not apply, \
-         be waived, be dropped, not only, not just, not limited to, not restricted to, has been lifted, has been \
-         removed, has been dropped, has been withdrawn, has been revoked, has been waived, has been suspended, has \
-         been relaxed, has been cancelled, has been canceled, has been retired, has been overridden, has been \
-         superseded, have been lifted, have been removed, have been dropped, have been withdrawn, have been \
-         revoked, have been waived, have been suspended, have been relaxed, have been cancelled, have been \
-         canceled, have been retired, have been overridden, have been superseded, has no limit, uncapped, not \
-         limited, not capped, not bound, not restricted, not subject to, not enforced, off the table, does not \
-         hold, not frozen, was lifted, is lifted, were lifted, been lifted, now lifted, was withdrawn, were \
-         withdrawn, been withdrawn, now withdrawn, is withdrawn, was revoked, were revoked, been revoked, now \
-         revoked, is revoked, was dropped, were dropped, been dropped, now dropped, is dropped, was suspended, \
-         were suspended, been suspended, now suspended, is suspended, was relaxed, were relaxed, been relaxed, now \
-         relaxed, is relaxed, was overridden, were overridden, been overridden, now overridden, is overridden",
+         superseded, obsolete, does not apply, doesn't apply, not apply, be waived, be dropped, not only, \
+         not just, not limited to, not restricted to, has no limit, uncapped, not limited, not capped, not bound, \
+         not restricted, not subject to, not enforced, off the table, does not hold, not frozen, now dropped, \
+         is dropped, no longer applies, no longer in force, not in force, not in effect, null and void, \
+         ceased to apply, has expired, has ended, has lapsed, is gone, are gone, is history",
     ),
     (
         Mark::Spare,
         "no need, need not, needn't, not need, don't need, doesn't need, not needed, isn't needed, aren't needed, \
-         not have to, don't have to, doesn't have to, not required, isn't required, aren't required, not \
-         mandatory, not necessary, isn't necessary, unnecessary, optional, be skipped, may skip, can skip, skip, \
-         be ignored, ignore, disregard, bypass, be bypassed, be omitted, stop, cease, not matter, doesn't matter, \
-         regardless of, even without, exempt, no longer have to, no longer need, no longer needs, no longer \
-         required, no longer necessary, not be needed, not be required, without having to, without needing to, do \
-         not have to, do not need, do not require, do not matter, does not have to, does not need, does not \
-         require, does not matter, did not have to, did not need, did not require, did not matter, do not need to, \
-         no need for, without needing, without waiting for",
+         not have to, don't have to, doesn't have to, not required, isn't required, aren't required, \
+         not mandatory, not necessary, isn't necessary, unnecessary, optional, be skipped, may skip, can skip, \
+         skip, be ignored, ignore, disregard, bypass, be bypassed, be omitted, stop, cease, not matter, \
+         doesn't matter, regardless of, even without, exempt, no longer have to, no longer need, no longer needs, \
+         no longer required, no longer necessary, not be needed, not be required, without having to, \
+         without needing to, do not have to, do not need, do not require, do not matter, does not have to, \
+         does not need, does not require, does not matter, did not have to, did not need, did not require, \
+         did not matter, do not need to, no need for, without needing, without waiting for, at your discretion, \
+         up to the agent, up to you, voluntary, not compulsory, not obligatory, dispense with, dispensed with, \
+         do without, done without, be left out, excused from, exempted, be disregarded, be neglected, \
+         be overlooked",
     ),
     (
         Mark::Past,
@@ -96,55 +92,22 @@ pub(super) const MARKS: &[(Mark, &str)] = &[
          have not, had not, hasn't, haven't, hadn't, may not have, cannot have",
     ),
     (
-        Mark::Soften,
-        "try, tries, trying, attempt to, aim to, aims to, strive, endeavour, endeavor, seek to, avoid, avoids, \
-         avoided, avoiding, usually, generally, typically, normally, ordinarily, mostly, largely, mainly, \
-         primarily, often, sometimes, occasionally, rarely, seldom, ideally, preferably, preferred, preferable, \
-         prefer, prefers, preference for, perhaps, maybe, consider, recommended, recommend, recommends, advisable, \
-         advised, suggested, suggest, encouraged, discouraged, discourage, frowned, desirable, reasonably, by \
-         default, in general, in most cases, most of, as a rule, rule of thumb, best effort, best practice, good \
-         practice, good idea, best to, better to, better not, nice to, helpful to, tend to, tends to, supposed to, \
-         roughly, approximately, approx, careful, carefully, caution, cautious, mindful, sparingly, minimize, \
-         minimise, reduce, limit how, how often, keep an eye, unnecessarily, needlessly, carelessly, casually, \
-         lightly, excessively, gratuitously, too much, too many, too often, without good reason, without a good \
-         reason, without reason, at discretion, discretion, reluctant, hesitate, think twice, not ideal, \
-         guideline, time permitting, time allows, might, to the extent possible, as best, best efforts, if time, \
-         soft, soft target, soft limit, soft cap, soft budget, is soft, with care, with caution, take care, great \
-         care, extra care, when you can, if you can, where you can, when it can, is best, are best, it's best, \
-         best left, is helpful, are helpful, is useful, is nice, is wise, wise to, makes sense, is ideal, is good, \
-         sensible to, in principle, on the whole, for the most part, more often than not, now and then, from time \
-         to time, if time permits, time permits, sparing, cut down, keep to a minimum, to a minimum, where it \
-         makes sense, think carefully, carefully consider, judgment, judgement, common sense, easy on, \
-         tries to, attempts to, would be, it would be, would rather, would prefer, a good idea, worth, in \
-         moderation, loose, informally, recommendation, suggestion, preference is, commonly, frequently, \
-         customarily, habitually, chiefly, principally, predominantly, at times, hardly ever, almost never, almost \
-         always, nearly always, hopefully, arguably, possibly, presumably, broadly, fairly, somewhat, relatively, \
-         more or less, kind of, sort of, it helps, helps to, helps if, a plus, a bonus, not a good idea, not a \
-         great idea, not great, not wise, not advisable, unwise, inadvisable, undesirable, think before, there is \
-         time, there's time, if you have time, may want to, might want to, hope to, hoping to, favor, favors, \
-         favour, favours, lean toward, lean towards, leans toward, leans towards, soft rule, soft preference, \
-         guidance, steer clear, go light, wary, minimal, minimally, think hard, mild preference, slight \
-         preference, polite to, kind to, smart to, safer to, worthwhile to, courteous to, desirable to, prudent \
-         to, advisable to, aim for, aims for, aiming for, aiming to, shoot for, strive for, striving, appreciated, \
-         be nice, would help, aspire, in doubt, in case of doubt, if it matters, when it matters, if it helps, when it helps, where it helps, \
-         as best you can, as best it can",
-    ),
-    (
         Mark::Except,
-        "unless, except, excepting, exception, exceptions, other than, apart from, aside from, save for, \
+        "unless, except, excepting, exception, exceptions, aside, other than, apart from, aside from, save for, \
          barring",
     ),
     (
         Mark::Condition,
-        "until, before, after, once, provided, if, when, prior to, as long as, so long as, in case",
+        "until, before, after, once, provided, if, when, prior to, as long as, so long as, in case, where, whenever, wherever, assuming, depending on, subject to",
     ),
     (
         Mark::Narrow,
         "important, major, significant, critical, key, large, big, larger, bigger, some, most, many, certain, \
-         selected, notable, serious, sensitive, risky, complex, unusual, main, initial, relevant, obvious, high \
-         risk, high value, several, few, longer, longest, shorter, largest, smaller, biggest, higher, highest, \
-         older, newer, riskier, trickier, costlier, substantial, sizable, sizeable, urgent, non trivial, \
-         nontrivial, borderline, severe, extreme, excessive, full scale, wholesale",
+         selected, notable, serious, sensitive, risky, complex, unusual, main, initial, relevant, obvious, \
+         high risk, high value, several, few, longer, longest, shorter, largest, smaller, biggest, higher, \
+         highest, older, newer, riskier, trickier, costlier, substantial, sizable, sizeable, urgent, non trivial, \
+         nontrivial, borderline, severe, extreme, excessive, full scale, wholesale, crucial, essential, \
+         dangerous, suspicious, noteworthy, heavier, pressing",
     ),
 ];
 
@@ -269,6 +232,17 @@ pub(super) const ROUGH: &[&str] = &[
     "roughly",
 ];
 
+/// What is said of something that is demanded.
+pub(super) const NEEDED: &[&str] = &[
+    "compulsory",
+    "demanded",
+    "mandatory",
+    "necessary",
+    "needed",
+    "obligatory",
+    "required",
+];
+
 /// What reaches past the one thing that is allowed.
 pub(super) const BEYOND: &[&str] = &[
     "anywhere",
@@ -281,7 +255,15 @@ pub(super) const BEYOND: &[&str] = &[
 ];
 
 /// What opens a relative clause that says which ones are meant.
-pub(super) const RELATIVE: &[&str] = &["that", "who", "whose"];
+pub(super) const RELATIVE: &[&str] = &[
+    "containing",
+    "having",
+    "that",
+    "which",
+    "who",
+    "whose",
+    "with",
+];
 
 /// Endings of adjectives.
 pub(super) const ADJECTIVAL: &[&str] = &[

@@ -3,13 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use super::decision::{DECIDED, DECIDED_ONCE, ENDED, GRANTED, WITHDRAWN};
 use super::force::{
-    ABSOLUTE, ADJECTIVAL, BEFORE_WANTING, BEYOND, CONDITIONAL, KEEPING, LIGHT, MARKS, RELATIVE,
-    ROUGH, TIME_ZONES, UNIVERSAL, WANTED, WANTED_LATER, WANTERS, WANTING, WORTH,
+    ABSOLUTE, ADJECTIVAL, BEFORE_WANTING, BEYOND, CONDITIONAL, KEEPING, LIGHT, MARKS, NEEDED,
+    RELATIVE, ROUGH, TIME_ZONES, UNIVERSAL, WANTED, WANTED_LATER, WANTERS, WANTING, WORTH,
 };
-use super::is_number;
+use super::softness::{CONCERN, SOFTENING};
 use super::stem::stem;
 use super::word::Word;
+use super::{currency, is_number};
 use crate::passage::Passage;
 
 /// What a run of words does.
@@ -41,6 +43,8 @@ pub(crate) enum Mark {
     Past,
     /// Softens.
     Soften,
+    /// Reports that somebody thought or spoke of something.
+    Concern,
     /// Opens an exception.
     Except,
     /// Opens a condition.
@@ -62,27 +66,31 @@ type Run = (Vec<&'static str>, Mark);
 
 /// By first word: the rest of each run, the longest first.
 static RUNS: LazyLock<HashMap<&'static str, Vec<Run>>> = LazyLock::new(|| {
-    let mut runs: HashMap<&str, Vec<(Vec<&str>, Mark)>> = HashMap::new();
-    for (mark, phrases) in MARKS {
-        for phrase in phrases.split(',') {
-            let mut words = phrase.split_whitespace();
-            if let Some(first) = words.next() {
-                let rest = words.collect();
-                runs.entry(first).or_default().push((rest, *mark));
-            }
-        }
-    }
-    for phrase in CONDITIONAL {
-        let mut words = phrase.split_whitespace();
+    let mut runs: HashMap<&str, Vec<Run>> = HashMap::new();
+    let mut add = |phrases: &[&'static str], mark| {
+        let mut words = phrases.iter().flat_map(|phrase| phrase.split_whitespace());
         if let Some(first) = words.next() {
-            let start: Vec<&str> = words.collect();
-            let softened = |worth: &&'static str| {
-                let rest = start.iter().copied().chain([*worth]).collect();
-                (rest, Mark::Soften)
-            };
-            runs.entry(first)
-                .or_default()
-                .extend(WORTH.iter().map(softened));
+            runs.entry(first).or_default().push((words.collect(), mark));
+        }
+    };
+    for (mark, phrases) in MARKS {
+        phrases.split(',').for_each(|phrase| add(&[phrase], *mark));
+    }
+    for phrase in SOFTENING.iter().flat_map(|phrases| phrases.split(',')) {
+        add(&[phrase], Mark::Soften);
+    }
+    for phrase in CONCERN {
+        add(&[phrase], Mark::Concern);
+    }
+    let pairs = [
+        (CONDITIONAL, WORTH, Mark::Soften),
+        (DECIDED, WITHDRAWN, Mark::Release),
+        (DECIDED_ONCE, ENDED, Mark::Release),
+        (DECIDED, GRANTED, Mark::Permit),
+    ];
+    for (starts, ends, mark) in pairs {
+        for start in starts {
+            ends.iter().for_each(|end| add(&[*start, *end], mark));
         }
     }
     for runs in runs.values_mut() {
@@ -164,7 +172,8 @@ pub(crate) fn marks(passage: &Passage<'_>) -> Vec<Marked> {
             Some((length, mark)) if length >= forbids => Some((length, mark)),
             _ if forbids > 0 => Some((forbids, Mark::Forbid)),
             _ if BEFORE_NUMBER.contains(&word.text)
-                && next.is_some_and(|next| is_number(next.text)) =>
+                && next
+                    .is_some_and(|next| is_number(next.text) || currency(next.text).is_some()) =>
             {
                 Some((1, Mark::Bound))
             }
@@ -204,6 +213,11 @@ pub(crate) fn is_beyond(word: &str) -> bool {
 /// Whether a word opens a relative clause that says which ones are meant.
 pub(crate) fn is_relative(word: &str) -> bool {
     RELATIVE.contains(&word)
+}
+
+/// Whether a word says that something is needed.
+pub(crate) fn is_needed(word: &str) -> bool {
+    NEEDED.contains(&word)
 }
 
 /// Whether a word ends as an adjective does.

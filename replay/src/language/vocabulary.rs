@@ -191,34 +191,6 @@ pub(super) const BEFORE_ATTRIBUTE: &[&str] = &[
     "a", "an", "have", "has", "her", "his", "its", "my", "our", "the", "their", "with", "your",
 ];
 
-/// What takes a whole statement back in its own clause, before it.
-pub(super) const TAKEN_BACK_BEFORE: &[&[&str]] = &[
-    &["no", "longer"],
-    &["not", "the", "case"],
-    &["not", "true"],
-    &["isn't", "true"],
-    &["untrue"],
-    &["is", "false"],
-];
-
-/// Likewise, after it.
-pub(super) const TAKEN_BACK_AFTER: &[&[&str]] = &[
-    &["no", "longer"],
-    &["not", "true"],
-    &["isn't", "true"],
-    &["is", "false"],
-    &["untrue"],
-    &["lifted"],
-    &["withdrawn"],
-    &["revoked"],
-    &["rescinded"],
-    &["waived"],
-    &["superseded"],
-    &["obsolete"],
-    &["not", "apply"],
-    &["doesn't", "apply"],
-];
-
 /// Negations and modalities: none may stand beside a match that the declared text does not have too.
 pub(super) const POLARITY: &[&str] = &[
     "ain't", "always", "aren't", "but", "can", "can't", "cannot", "couldn't", "didn't", "doesn't",
@@ -236,11 +208,15 @@ pub(super) const HEDGES: &[&str] = &[
     "avoid",
     "avoiding",
     "consider",
+    "customary",
+    "discretion",
     "could",
     "discouraged",
     "feasible",
     "generally",
     "ideally",
+    "judgement",
+    "judgment",
     "maybe",
     "might",
     "mostly",

@@ -1,11 +1,14 @@
 //! The words of a text, each looked up once: what is asked of them at every match is then a bit or a length.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
+use super::decision::{TAKEN_BACK_AFTER, TAKEN_BACK_BEFORE};
+use super::softness::SOFTENING;
 use super::vocabulary::{
     self, BLOCKERS, COPULAS, EXCEPTIONS, HEDGES, OBLIGING, PERMITTING, PROHIBITIONS,
-    PROHIBITIONS_AFTER, RELEASES, REVERSALS, TAKEN_BACK_AFTER, TAKEN_BACK_BEFORE,
+    PROHIBITIONS_AFTER, RELEASES, REVERSALS,
 };
 
 /// A word with what the vocabulary knows of it.
@@ -29,6 +32,36 @@ const EXCEPTION: u16 = 1 << 6;
 const REVERSAL: u16 = 1 << 7;
 const OPENS_PATTERN: u16 = 1 << 8;
 const MODAL: u16 = 1 << 9;
+const SOFT: u16 = 1 << 10;
+
+/// A run of words, and how many stand before the one that it is looked up by.
+type Run = (usize, Vec<&'static str>);
+
+/// The runs of words that soften, each by its last word that is no small one.
+static SOFT_RUNS: LazyLock<HashMap<&'static str, Vec<Run>>> = LazyLock::new(|| {
+    let mut runs: HashMap<&str, Vec<Run>> = HashMap::new();
+    for phrase in SOFTENING.iter().flat_map(|phrases| phrases.split(',')) {
+        let run: Vec<&str> = phrase.split_whitespace().collect();
+        let last = run
+            .iter()
+            .rposition(|word| !vocabulary::STOP_WORDS.contains(word));
+        if let Some(last) = last {
+            runs.entry(run[last]).or_default().push((last, run));
+        }
+    }
+    runs
+});
+
+/// The run of words that softens and has its main word at `at`.
+pub(crate) fn softening_at(words: &[Word<'_>], at: usize) -> Option<Range<usize>> {
+    let word = words.get(at).filter(|word| word.is(SOFT))?;
+    SOFT_RUNS.get(word.text)?.iter().find_map(|(before, run)| {
+        let start = at.checked_sub(*before)?;
+        let here = words.get(start..start + run.len())?;
+        let same = here.iter().zip(run).all(|(word, own)| word.text == *own);
+        same.then(|| start..start + run.len())
+    })
+}
 
 static CLASSES: LazyLock<HashMap<&'static str, u16>> = LazyLock::new(|| {
     let lists = [
@@ -55,6 +88,9 @@ static CLASSES: LazyLock<HashMap<&'static str, u16>> = LazyLock::new(|| {
         .chain(RELEASES)
         .chain(TAKEN_BACK_BEFORE)
         .chain(TAKEN_BACK_AFTER);
+    for word in SOFT_RUNS.keys() {
+        *classes.entry(word).or_default() |= SOFT;
+    }
     for first in patterns.filter_map(|pattern| pattern.first()) {
         *classes.entry(first).or_default() |= OPENS_PATTERN;
     }
@@ -120,7 +156,7 @@ impl Word<'_> {
 
     /// Whether it can do anything to the words beside it: permit, oblige, forbid, negate, hedge, except or take back.
     pub(crate) fn may_govern(&self) -> bool {
-        self.is(POLARITY | HEDGE | EXCEPTION | OPENS_PATTERN | MODAL)
+        self.is(POLARITY | HEDGE | EXCEPTION | OPENS_PATTERN | MODAL | SOFT)
     }
 
     pub(crate) fn is_reversal(&self) -> bool {

@@ -8,7 +8,7 @@ use remembrancer_schema::payload::ConstraintKind;
 
 use crate::anchor::{self, Anchor, Value};
 use crate::folding::{Escapes, Folded};
-use crate::language::{self, Mark, Stance, Word};
+use crate::language::{self, Mark, Marked, Stance, Word};
 use crate::modality::Tone;
 use crate::passage::Passage;
 
@@ -67,14 +67,32 @@ pub(super) struct Declared {
     pub(super) is_absolute: bool,
     /// It negates or forbids.
     pub(super) is_negative: bool,
+    /// It sets a bound, beyond which it forbids something.
+    pub(super) bounds: bool,
 }
 
 /// A word of a declared text.
 #[derive(Debug)]
 pub(super) struct OwnWord {
     pub(super) text: String,
+    pub(super) concept: String,
     /// It names something.
     pub(super) is_content: bool,
+    /// Which of the content words it is.
+    pub(super) content: Option<usize>,
+    /// It is part of a value.
+    pub(super) is_value: bool,
+    /// It says nothing by itself.
+    pub(super) is_small: bool,
+    /// It negates, obliges or permits.
+    pub(super) turns: bool,
+}
+
+impl OwnWord {
+    /// Whether it is something that a restatement must keep.
+    pub(super) fn is_solid(&self) -> bool {
+        self.content.is_some() || self.is_value
+    }
 }
 
 impl Declared {
@@ -102,6 +120,7 @@ impl Declared {
                 clause.is_clause = true;
                 clause.family = Arc::clone(&all[0].family);
                 clause.is_absolute = all[0].is_absolute;
+                clause.own.extend(all[0].own.iter().cloned());
                 all.push(clause);
             }
         }
@@ -137,6 +156,7 @@ impl Declared {
         };
         let universal = universal(words, &contents);
         let without = words.iter().any(|word| word.text == "without");
+        let own_words = own_words(words, &contents, &anchors);
         let anchors: Vec<Value> = anchors.into_iter().map(|anchor| anchor.value).collect();
         Self {
             constraint,
@@ -146,20 +166,18 @@ impl Declared {
             contents,
             anchors,
             own: words.iter().map(|word| word.text.to_owned()).collect(),
-            words: words
-                .iter()
-                .map(|word| OwnWord {
-                    text: word.text.to_owned(),
-                    is_content: !says_how(word),
-                })
-                .collect(),
+            words: own_words,
             universal,
             is_long: false,
             softens: tone.has(Mark::Soften) || tone.has(Mark::Should),
             excepts: tone.has(Mark::Except) || tone.has(Mark::Condition) || without,
             is_absolute: words.iter().any(|word| language::is_absolute(word.text))
-                || language::is_indicative(words),
+                || language::is_indicative(words)
+                || tone.all(Mark::Forbid).any(|mark| is_strict(words, &mark)),
             is_negative,
+            bounds: tone.has(Mark::Bound)
+                || tone.has(Mark::Cap)
+                || words.iter().any(|word| language::is_beyond(word.text)),
         }
     }
 }
@@ -231,6 +249,30 @@ fn contents(words: &[Word<'_>], anchors: &[Anchor], tone: &Tone<'_>) -> Vec<Stri
     contents
 }
 
+/// The words of a declared text, each with what it is in it.
+fn own_words(words: &[Word<'_>], contents: &[String], anchors: &[Anchor]) -> Vec<OwnWord> {
+    let is_value = |at: usize| anchors.iter().any(|anchor| anchor.tokens.contains(&at));
+    let own = |(at, word): (usize, &Word<'_>)| {
+        let concept = language::concept(word.text).into_owned();
+        let (is_content, is_value) = (!says_how(word), is_value(at));
+        let known = || contents.iter().position(|content| *content == concept);
+        OwnWord {
+            text: word.text.to_owned(),
+            content: if is_content && !is_value {
+                known()
+            } else {
+                None
+            },
+            concept,
+            is_content,
+            is_value,
+            is_small: word.is_stop_word() || language::is_light(word.text),
+            turns: word.is_polarity() || language::modality(word) != Stance::Neutral,
+        }
+    };
+    words.iter().enumerate().map(own).collect()
+}
+
 /// The content words that "every", "all" or "any" stands before.
 fn universal(words: &[Word<'_>], contents: &[String]) -> BTreeSet<usize> {
     let of_all = |at: usize| {
@@ -245,6 +287,12 @@ fn universal(words: &[Word<'_>], contents: &[String]) -> BTreeSet<usize> {
         .filter(|at| of_all(*at))
         .filter_map(named)
         .collect()
+}
+
+/// Whether what forbids is more than a bare order: "do not" is reported by "should not".
+fn is_strict(words: &[Word<'_>], forbid: &Marked) -> bool {
+    let first = words.get(forbid.at);
+    first.is_some_and(|word| !matches!(word.text, "do" | "don't" | "not" | "refrain"))
 }
 
 /// Whether a word says how something is meant, and not what.

@@ -77,15 +77,17 @@ impl Compared<'_, '_, '_> {
         use Polarity::{Both, Demands, Forbids, Permits, Restricts, States};
         let tone = &self.tone;
         let open = || {
-            tone.permission(self.reading.passage)
-                .filter(|_| !tone.has(Mark::Want))
+            tone.permission(self.reading.passage, |mark| self.is_topic(mark))
+                .filter(|_| !self.wants())
         };
         let polarity = self.declared.polarity;
         if polarity == Permits {
             let forbids = tone.first(Mark::Forbid)?;
             return Some(self.told("what may be done is forbidden", &forbids));
         }
-        if let Some(release) = self.adds(Mark::Release) {
+        if let Some(release) = self.adds(Mark::Release)
+            && !self.is_negated(&release)
+        {
             return Some(self.told("it is taken back", &release));
         }
         match polarity {
@@ -134,8 +136,15 @@ impl Compared<'_, '_, '_> {
                     && self.found * 4 >= self.declared.contents.len() * 3
                     && !conditional
                     && !self.declared.is_negative
+                    && !self.has_opposite()
                 {
                     return Some(self.told("what is demanded is forbidden", &forbid));
+                }
+                if !is_part
+                    && !self.declared.is_negative
+                    && let Some(none) = self.denied()
+                {
+                    return Some(self.told("it is denied", &none));
                 }
                 let permit = open().filter(|_| is_part || tone.has(Mark::Bound))?;
                 Some(self.told("it may be done without", &permit))
@@ -157,20 +166,87 @@ impl Compared<'_, '_, '_> {
         let last = self.hits[self.hits.len() - 1].token;
         self.tone
             .all(Mark::Forbid)
+            .filter(|forbid| !self.allows_one(forbid))
             .find(|forbid| forbid.at < last || language::prohibition_after(words, forbid.at) > 0)
+    }
+
+    /// "No" directly before one of the constraint's words, and nothing that makes a condition of it: "not before …" demands.
+    fn denied(&self) -> Option<Marked> {
+        let words = self.reading.passage.words();
+        let conditions = [Mark::Exclusive, Mark::Except, Mark::Condition];
+        if conditions.iter().any(|mark| self.tone.has(*mark)) || self.adds(Mark::Bound).is_some() {
+            return None;
+        }
+        let is_no = |mark: &Marked| words.get(mark.at).is_some_and(|word| word.text == "no");
+        let names = |at: usize| self.hits.iter().any(|hit| hit.token == at);
+        let mut negations = self.tone.all(Mark::Negate);
+        negations.find(|mark| is_no(mark) && names(mark.at + mark.length))
+    }
+
+    /// "May only": what is allowed under a condition may be demanded with it.
+    fn allows_one(&self, forbid: &Marked) -> bool {
+        let last = (forbid.at + forbid.length).checked_sub(1);
+        let word = last.and_then(|at| self.reading.passage.words().get(at));
+        word.is_some_and(|word| word.text == "only")
     }
 
     /// "No need to", "can be skipped"; not "must not be skipped".
     fn spared(&self) -> Option<String> {
         let spare = self.tone.all(Mark::Spare).find(|spare| {
             let negated = |mark: Marked| mark.at < spare.at && mark.at + BEFORE_SPARING >= spare.at;
-            !self
-                .tone
-                .all(Mark::Forbid)
-                .chain(self.tone.all(Mark::Negate))
-                .any(negated)
-        })?;
+            let any = |mark| self.tone.all(mark).any(negated);
+            !any(Mark::Forbid) && !any(Mark::Negate) && !self.is_topic(spare)
+        });
+        let spare = spare
+            .or_else(|| self.unneeded())
+            .or_else(|| self.left_undone())?;
         Some(self.told("it need not be done", &spare))
+    }
+
+    /// "Without asking", of a demand to ask, where nothing forbids that.
+    fn left_undone(&self) -> Option<Marked> {
+        let words = self.reading.passage.words();
+        let lead = |at: usize| {
+            self.hits
+                .iter()
+                .any(|hit| hit.token == at && hit.content == 0)
+        };
+        let without = self.tone.all(Mark::Bound).find(|mark| {
+            words
+                .get(mark.at)
+                .is_some_and(|word| word.text == "without")
+                && lead(mark.at + 1)
+        })?;
+        let limits = [Mark::Negate, Mark::Exclusive, Mark::Except];
+        let allowed = !self.tone.forbids() && !limits.iter().any(|mark| self.tone.has(*mark));
+        allowed.then_some(without)
+    }
+
+    /// "No entry is needed": a negation that begins the clause, and nothing that makes a condition of it.
+    fn unneeded(&self) -> Option<Marked> {
+        let start = self.reading.passage.clause(self.hits[0].token).start;
+        let words = self.reading.passage.words();
+        let conditional = [Mark::Except, Mark::Bound, Mark::Exclusive]
+            .iter()
+            .any(|mark| self.tone.has(*mark));
+        let opens = |none: &Marked| {
+            none.at == start
+                && words
+                    .get(start)
+                    .is_some_and(|word| matches!(word.text, "no" | "neither"))
+        };
+        let negation = self.tone.all(Mark::Negate).find(opens)?;
+        let needs = |at: usize| {
+            let is = words
+                .get(at)
+                .is_some_and(|word| matches!(word.text, "is" | "are"));
+            let needed = words
+                .get(at + 1)
+                .is_some_and(|word| language::is_needed(word.text));
+            is && needed
+        };
+        let needed = !conditional && self.region.clone().any(needs);
+        needed.then_some(negation)
     }
 
     /// Whether the clause forbids, demands or orders as the constraint does, whatever about.
@@ -235,7 +311,7 @@ impl Compared<'_, '_, '_> {
             let run = words
                 .get(marked.at..marked.at + marked.length)
                 .unwrap_or(&[]);
-            !run.iter().all(|word| self.declared.own.contains(word.text))
+            !run.iter().all(|word| self.declared.own.contains(word.text)) && !self.is_topic(marked)
         })
     }
 
@@ -248,6 +324,8 @@ impl Compared<'_, '_, '_> {
             .any(|mark| words_of(self.reading.passage.words(), &mark).starts_with("avoid"));
         match self.declared.polarity {
             _ if tone.is_report() && !is_most => false,
+            // "Not without a signature" demands one.
+            Forbids if self.declared.excepts && tone.has(Mark::Demand) => true,
             Forbids => (tone.restricts() || avoids) && !tone.is_report(),
             Restricts => {
                 tone.restricts()
@@ -259,6 +337,27 @@ impl Compared<'_, '_, '_> {
             Permits => tone.has(Mark::Permit) || tone.has(Mark::Want) || tone.permits(),
             States => true,
         }
+    }
+
+    /// Whether all that a mark's words name is what the constraint is about: "dropped" where it forbids to drop something.
+    pub(super) fn is_topic(&self, mark: &Marked) -> bool {
+        let words = self.reading.passage.words();
+        (mark.at..mark.at + mark.length).all(|at| {
+            self.hits.iter().any(|hit| hit.token == at)
+                || words.get(at).is_some_and(|word| word.is_stop_word())
+        })
+    }
+
+    /// Whether the clause reports what somebody wants.
+    pub(super) fn wants(&self) -> bool {
+        self.tone.all(Mark::Want).any(|mark| !self.is_topic(&mark))
+    }
+
+    /// Whether a negation stands directly before a mark.
+    fn is_negated(&self, mark: &Marked) -> bool {
+        let before = mark.at.checked_sub(1);
+        let word = before.and_then(|at| self.reading.passage.words().get(at));
+        word.is_some_and(|word| matches!(word.text, "not" | "never") || word.text.ends_with("n't"))
     }
 
     pub(super) fn told(&self, what: &str, mark: &Marked) -> String {

@@ -13,18 +13,35 @@ const BEFORE_CONTENT: usize = 2;
 /// What opens a condition that narrows a limit or a demand.
 const CONDITIONS: &[&str] = &["as", "if", "in", "provided", "so"];
 
+/// Likewise, where all that was declared stands before it.
+const FURTHER_CONDITIONS: &[&str] = &[
+    "assuming",
+    "depending",
+    "subject",
+    "until",
+    "when",
+    "whenever",
+    "where",
+    "wherever",
+];
 /// How far into a relative clause a word of the constraint makes it part of that.
 const RELATIVE_TOKENS: usize = 4;
 
 impl Compared<'_, '_, '_> {
     pub(super) fn weakening(&self, is_whole: bool) -> Option<String> {
-        use Polarity::{Demands, Permits, Restricts, States};
+        use Polarity::{Demands, Forbids, Permits, Restricts, States};
         let (tone, declared) = (&self.tone, self.declared);
         if matches!(declared.polarity, Permits | States) {
             return None;
         }
         let words = self.reading.passage.words();
         let firm = tone.has(Mark::Demand) || tone.has(Mark::Forbid);
+        if !firm
+            && !declared.softens
+            && let Some(concern) = tone.all(Mark::Concern).find(|mark| !self.is_topic(mark))
+        {
+            return Some(self.told("it is only reported as a thought of somebody's", &concern));
+        }
         let softens = |soft: &Marked| {
             let own = |at: usize| {
                 words
@@ -43,13 +60,13 @@ impl Compared<'_, '_, '_> {
         {
             return Some(self.told("it is softened", &soft));
         }
-        if let Some(limit) = self.loosened() {
+        if let Some(limit) = self.loosened(is_whole) {
             return Some(self.told("what is forbidden is only limited", &limit));
         }
-        let alone = declared.polarity == Restricts && !tone.restricts() && !tone.has(Mark::Want);
+        let alone = declared.polarity == Restricts && !tone.restricts() && !self.wants();
         if (declared.is_absolute || alone)
             && !declared.softens
-            && let Some(should) = tone.merely_should(words)
+            && let Some(should) = tone.merely_should(words, |mark| self.is_topic(mark))
         {
             return Some(self.told("a strict demand is softened", &should));
         }
@@ -59,7 +76,17 @@ impl Compared<'_, '_, '_> {
             ));
         }
         let only_unless = declared.polarity == Demands && tone.restricts();
-        if !declared.excepts && !only_unless {
+        // Where the declared text has a condition itself, another one is what follows all of its content.
+        let all_before = || {
+            let region = &self.region;
+            let mut values = self.reading.anchors_in(region).iter();
+            let value =
+                values.rfind(|anchor| declared.anchors.iter().any(|own| own.equals(&anchor.value)));
+            let last = self.hits[self.hits.len() - 1].token;
+            is_whole.then(|| value.map_or(last, |anchor| last.max(anchor.tokens.end - 1)))
+        };
+        let further = |mark: &Marked| all_before().is_some_and(|last| mark.at > last);
+        {
             let (first, last) = (self.hits[0].token, self.hits[self.hits.len() - 1].token);
             let opens = |marked: &Marked| {
                 let beside =
@@ -69,10 +96,40 @@ impl Compared<'_, '_, '_> {
                         .get(marked.at)
                         .is_some_and(|word| CONDITIONS.contains(&word.text))
             };
-            let added = tone
-                .first(Mark::Except)
-                .or_else(|| tone.all(Mark::Condition).find(opens));
-            if let Some(added) = added.filter(|_| !tone.has(Mark::Want)) {
+            let is_new = |marked: &Marked| !declared.own.contains(words[marked.at].text);
+            let opens_all = |marked: &Marked| {
+                let when = words
+                    .get(marked.at)
+                    .is_some_and(|word| FURTHER_CONDITIONS.contains(&word.text));
+                further(marked)
+                    && (when || opens(marked))
+                    && !declared.own.contains(words[marked.at].text)
+            };
+            let added = if declared.excepts {
+                let excepts = tone
+                    .all(Mark::Except)
+                    .filter(|_| !only_unless)
+                    .find(further);
+                excepts.or_else(|| tone.all(Mark::Condition).find(opens_all))
+            } else {
+                let excepts = tone.all(Mark::Except).filter(|_| !only_unless).find(is_new);
+                excepts.or_else(|| {
+                    let opens = |mark: &Marked| !only_unless && opens(mark) || opens_all(mark);
+                    tone.all(Mark::Condition).find(opens)
+                })
+            };
+            let without = || {
+                let forbids = declared.polarity == Forbids && !declared.excepts;
+                let opens = |mark: &Marked| {
+                    words
+                        .get(mark.at)
+                        .is_some_and(|word| word.text == "without")
+                };
+                let mut bounds = tone.all(Mark::Bound);
+                bounds.find(|mark| forbids && opens(mark) && further(mark))
+            };
+            let added = added.or_else(without);
+            if let Some(added) = added.filter(|_| !self.wants()) {
                 return Some(self.told("an exception or a condition is added", &added));
             }
         }
@@ -81,16 +138,21 @@ impl Compared<'_, '_, '_> {
         }
         if let Some(narrow) = tone
             .all(Mark::Narrow)
-            .find(|narrow| self.is_said() && self.narrows(narrow))
+            .find(|narrow| (is_whole || self.is_said()) && self.narrows(narrow))
         {
             return Some(self.told("its scope is narrowed", &narrow));
         }
         if declared.polarity == Demands
             && let Some(permit) = tone
-                .permission(self.reading.passage)
-                .filter(|_| !tone.has(Mark::Want))
+                .permission(self.reading.passage, |mark| self.is_topic(mark))
+                .filter(|_| !self.wants())
         {
             return Some(self.told("what is demanded is only allowed", &permit));
+        }
+        if let Some(gained) = self.gained_modifier() {
+            return Some(format!(
+                "word for word, but only of what is \u{201c}{gained}\u{201d}"
+            ));
         }
         if let Some(lost) = self.lost_modifier() {
             return Some(format!(
@@ -105,11 +167,11 @@ impl Compared<'_, '_, '_> {
             && self.is_order
             && !tone.restricts()
             && !universal;
-        (bare && !tone.has(Mark::Want)).then(|| "that it is the only one is left out".to_owned())
+        (bare && !self.wants()).then(|| "that it is the only one is left out".to_owned())
     }
 
     /// A limit that names the forbidden thing only to limit it, or to allow it under a condition.
-    fn loosened(&self) -> Option<Marked> {
+    fn loosened(&self, is_whole: bool) -> Option<Marked> {
         let tone = &self.tone;
         let words = self.reading.passage.words();
         let is_own = |mark: &Marked| {
@@ -128,7 +190,24 @@ impl Compared<'_, '_, '_> {
                     .all(Mark::Condition)
                     .any(|mark| mark.at == only.at + only.length)
         });
-        limits.or(only).filter(|mark| !is_own(mark))
+        // "X is only done in emergencies": outside of them, that X is not done is the declared text's.
+        let rarely = || {
+            let plain = is_whole && !self.declared.excepts && self.has_all_bounds();
+            tone.all(Mark::Exclusive)
+                .find(|only| plain && !is_own(only))
+        };
+        limits.or(only).or_else(rarely).filter(|mark| !is_own(mark))
+    }
+
+    /// Whether all that bounds what is forbidden stands in the clause too: "outside" what it is.
+    fn has_all_bounds(&self) -> bool {
+        let here = &self.reading.passage.words()[self.region.clone()];
+        let stands = |concept: &str| {
+            here.iter()
+                .any(|word| language::concept(word.text) == concept)
+        };
+        let mut words = self.declared.words.iter();
+        !self.declared.bounds || words.all(|own| own.turns || own.is_small || stands(&own.concept))
     }
 
     /// What says which ones are meant, of those that the declared text means all: "exports that …", "expensive boats".
@@ -142,6 +221,7 @@ impl Compared<'_, '_, '_> {
             before.iter().any(|word| language::is_universal(word.text))
         };
         self.hits.iter().filter(of_all).find_map(|hit| {
+            let clause = self.reading.passage.clause(hit.token);
             let next = words.get(hit.token + 1).filter(|next| {
                 let relative = language::is_relative(next.text) && is_new(next.text);
                 let own = (hit.token + 2..hit.token + 2 + RELATIVE_TOKENS).any(hit_at);
@@ -150,12 +230,21 @@ impl Compared<'_, '_, '_> {
             let before = hit
                 .token
                 .checked_sub(1)
-                .filter(|at| !hit_at(*at) && !all_before(*at));
+                .filter(|at| *at >= clause.start && !hit_at(*at) && !all_before(*at));
             let adjective = before.and_then(|at| words.get(at)).filter(|word| {
                 let plain = !word.is_stop_word() && !language::is_universal(word.text);
                 language::is_adjectival(word.text) && is_new(word.text) && plain
             });
-            next.or(adjective).map(|word| word.text)
+            // "Portrait photos need a signed form."
+            let kind = before.and_then(|at| words.get(at)).filter(|_| {
+                let at = hit.token - 1;
+                let norms = [Mark::Demand, Mark::Forbid, Mark::Should, Mark::Permit];
+                let governed = norms
+                    .iter()
+                    .any(|mark| self.tone.all(*mark).any(|marked| marked.at > hit.token));
+                at == clause.start && governed && self.is_new(at)
+            });
+            next.or(adjective).or(kind).map(|word| word.text)
         })
     }
 
@@ -188,14 +277,17 @@ impl Compared<'_, '_, '_> {
         let words = self.reading.passage.words();
         let here = self.reading.anchors_in(&self.region);
         let values = here.iter().filter(|anchor| {
-            matches!(
-                anchor.value,
-                Value::Quantity { .. } | Value::Time(_) | Value::Date { .. }
-            ) && self
-                .declared
-                .anchors
-                .iter()
-                .any(|own| own.equals(&anchor.value))
+            let is_figure = match &anchor.value {
+                Value::Quantity { .. } | Value::Time(_) | Value::Date { .. } => true,
+                Value::Name(name) => language::is_weekday(name),
+                Value::Code { .. } => false,
+            };
+            is_figure
+                && self
+                    .declared
+                    .anchors
+                    .iter()
+                    .any(|own| own.equals(&anchor.value))
         });
         let mut before = values.filter_map(|anchor| {
             let at = anchor.tokens.start.checked_sub(1)?;
@@ -217,11 +309,15 @@ impl Compared<'_, '_, '_> {
                 .is_some_and(|word| self.declared.own.contains(word.text))
         };
         let end = narrow.at + narrow.length;
-        !(narrow.at..end).all(own)
-            && self
-                .hits
-                .iter()
-                .any(|hit| hit.token >= end && hit.token < end + BEFORE_CONTENT)
+        !(narrow.at..end).all(own) && (end..end + BEFORE_CONTENT).any(|at| self.names(at))
+    }
+
+    /// Whether a word is one of the constraint's content words, inside the closest run of them or beside it.
+    fn names(&self, at: usize) -> bool {
+        self.reading.passage.words().get(at).is_some_and(|word| {
+            let concept = language::concept(word.text);
+            self.declared.contents.iter().any(|own| *own == concept)
+        })
     }
 
     /// Whether it is this constraint that the clause is about: by its direction, or by one of its values.

@@ -8,6 +8,9 @@ use crate::passage::Passage;
 
 use super::joins;
 
+/// How far before the end of a run what speaks of all reaches it, in tokens.
+const OF_ALL_TOKENS: usize = 3;
+
 /// Whether the word before a run makes it speak of less: "large claims need a receipt".
 pub(super) fn narrowed(passage: &Passage<'_>, run: &Range<usize>) -> bool {
     let words = passage.words();
@@ -15,6 +18,31 @@ pub(super) fn narrowed(passage: &Passage<'_>, run: &Range<usize>) -> bool {
     before.is_some_and(|word| language::is_narrow(word.text))
         && !passage.begins_clause(run.start)
         && words.get(run.start).is_some_and(|word| !word.is_polarity())
+}
+
+/// Whether what stands directly beside a run makes it speak of less: "detailed salary data", "any package with an extension".
+pub(super) fn singled_out(passage: &Passage<'_>, run: &Range<usize>) -> bool {
+    let words = passage.words();
+    let clause = passage.clause(run.start);
+    let before = run.start.checked_sub(1).and_then(|at| words.get(at));
+    let noun = words
+        .get(run.start)
+        .is_some_and(|word| !word.is_stop_word() && !word.turns());
+    // "Close-up photos".
+    let joined = run.start > clause.start + 1 && passage.gap(run.start - 1) == "-";
+    let attribute = before.is_some_and(|word| {
+        language::is_narrow(word.text)
+            || language::is_adjectival(word.text)
+            || word.text.ends_with("ed")
+            || joined
+    });
+    let after = words.get(run.end).is_some_and(|word| {
+        clause.contains(&run.end) && passage.is_spaced(run.end) && language::is_relative(word.text)
+    });
+    let of_all = words[run.end.saturating_sub(OF_ALL_TOKENS).max(run.start)..run.end]
+        .iter()
+        .any(|word| language::is_universal(word.text));
+    noun && attribute && run.start > clause.start && passage.is_spaced(run.start) || after && of_all
 }
 
 /// Whether a run begins or ends inside a number: "100" is not in "100 000", "100 million" or "100 percent".
