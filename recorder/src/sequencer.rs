@@ -134,11 +134,18 @@ impl Sequencer {
         }
         let begun = Instant::now();
         match self.commit(&requests).await {
-            Ok(answers) => {
-                self.standing.resume();
+            Ok((answers, has_written)) => {
+                if has_written {
+                    self.standing.resume();
+                }
                 let outcomes = answers.iter().flat_map(Answer::outcomes);
                 self.metrics.group_committed(outcomes, begun.elapsed());
                 answer(requests, answers, &mut self.answering);
+                // What was known already, or refused, shows nothing about writing; and where requests come without a pause
+                // there is no other moment to look.
+                if !has_written && self.standing.reason().is_some() {
+                    self.look_whether_it_writes().await;
+                }
             }
             Err(GroupError::NotStored(error)) => {
                 let reason = error.to_string();
@@ -212,7 +219,12 @@ impl Sequencer {
             return;
         }
         self.acts.put_off();
-        if self.open_again().await.is_err() {
+        self.look_whether_it_writes().await;
+    }
+
+    /// Readiness comes back only with a write that went through.
+    async fn look_whether_it_writes(&mut self) {
+        if Instant::now() < self.retry.at || self.open_again().await.is_err() {
             return;
         }
         match self.probe().await {
@@ -241,7 +253,8 @@ impl Sequencer {
         }
     }
 
-    /// An empty group, and a synced write where the ledger's files are.
+    /// A group that writes without a change, and a synced write where the ledger's files are. A database whose file refuses
+    /// writes still begins groups, and the files beside it may take some all the same: only a commit tells.
     async fn probe(&mut self) -> Result<(), LedgerError> {
         let Some(mut writer) = self.writer.take() else {
             return Ok(());
@@ -251,9 +264,18 @@ impl Sequencer {
             .opening
             .follow(writer.reads(), &self.edge, stored)
             .await;
-        writer.rollback().await?;
+        match checked {
+            Ok(_) => {
+                writer.probe().await?;
+                writer.commit().await?;
+            }
+            Err(error) => {
+                writer.rollback().await?;
+                self.writer = Some(writer);
+                return Err(error);
+            }
+        }
         self.writer = Some(writer);
-        checked?;
         if self.lock.is_none() {
             // The ledger is not in these files.
             return Ok(());
@@ -262,8 +284,8 @@ impl Sequencer {
     }
 
     /// Commits one group. In order, with what a crash right after each step leaves. The writer is put back only where it is
-    /// known what it left.
-    async fn commit(&mut self, requests: &[Request]) -> Result<Vec<Answer>, GroupError> {
+    /// known what it left. Says also whether anything was written.
+    async fn commit(&mut self, requests: &[Request]) -> Result<(Vec<Answer>, bool), GroupError> {
         let Some(mut writer) = self.writer.take() else {
             unreachable!("a group is committed only on an open ledger");
         };
@@ -330,7 +352,7 @@ impl Sequencer {
             // Everything was known already, and durable, or refused.
             writer.rollback().await.map_err(GroupError::NotStored)?;
             self.writer = Some(writer);
-            return Ok(answers);
+            return Ok((answers, false));
         }
 
         // 4. Commit: returns when the group is durable. Crash: all of it or nothing of it is stored; no client has an
@@ -352,7 +374,7 @@ impl Sequencer {
             self.metrics.checkpoint(checkpoint.size, clock::moment());
             self.copies.follow(checkpoint.note);
         }
-        Ok(answers)
+        Ok((answers, true))
     }
 }
 

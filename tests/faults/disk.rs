@@ -95,6 +95,7 @@ fn refuses_and_goes_on(name: &str, setup: Setup, data: &Path, obstacle: &Obstacl
                 now.unavailable >= refused + 8
             });
             wait_for_readiness(&process, 503);
+            stays_unready(&process);
             reading_works(&process, &read_key);
             let refused = watch.figures().unavailable;
             watch.wait_until("it goes on refusing", PATIENCE, |now| {
@@ -152,6 +153,17 @@ fn wait_for_readiness(process: &Process, wanted: u16) {
             "/readyz does not answer {wanted}: {status} {told}"
         );
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Not ready between two groups either, whatever else can still be written.
+fn stays_unready(process: &Process) {
+    let agent = agent(PATIENCE);
+    let until = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < until {
+        let (status, told) = get(&agent, &format!("{}/readyz", process.url), None);
+        assert_eq!(status, 503, "ready although nothing can be written: {told}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

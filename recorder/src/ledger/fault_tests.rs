@@ -4,104 +4,83 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
+use crate::store;
+use crate::store::contract::TestDatabase;
 use crate::store::faulty::{Fault, FaultyStore, Plan, Step};
-use crate::store::{self, LedgerLocation};
 use crate::testing::{TestLedger, note, started, tamper};
-use crate::{Ledger, LedgerError, LedgerOptions, Outcome, Reader, verify_ledger};
+use crate::{Ledger, LedgerError, LedgerOptions, Outcome, OwnedEvent, Reader, verify_ledger};
+use table::{Asked, Case, ON_A_SERVER, ON_EACH_DATABASE, Told};
 
-/// What a caller is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
-    NotStored,
-    InDoubt,
-}
-
-/// Faults, what the caller is told, and whether the event is stored all the same.
-type Case = (&'static [(Step, Fault)], Told, bool);
-
-const TABLE: [Case; 14] = [
-    (&[(Step::Begin, Fault::NotDone)], Told::NotStored, false),
-    (
-        &[(Step::Begin, Fault::DoneButFailed)],
-        Told::NotStored,
-        false,
-    ),
-    (&[(Step::LookUp, Fault::NotDone)], Told::NotStored, false),
-    (
-        &[(Step::LookUp, Fault::DoneButFailed)],
-        Told::NotStored,
-        false,
-    ),
-    (
-        &[(Step::WriteEntries, Fault::NotDone)],
-        Told::NotStored,
-        false,
-    ),
-    (
-        &[(Step::WriteEntries, Fault::DoneButFailed)],
-        Told::NotStored,
-        false,
-    ),
-    (&[(Step::Write, Fault::NotDone)], Told::NotStored, false),
-    (
-        &[(Step::Write, Fault::DoneButFailed)],
-        Told::NotStored,
-        false,
-    ),
-    (&[(Step::Commit, Fault::NotDone)], Told::InDoubt, false),
-    (&[(Step::Commit, Fault::DoneButFailed)], Told::InDoubt, true),
-    // The rollback fails too: the connection is given up.
-    (
-        &[
-            (Step::Write, Fault::DoneButFailed),
-            (Step::Rollback, Fault::NotDone),
-        ],
-        Told::NotStored,
-        false,
-    ),
-    (
-        &[
-            (Step::Write, Fault::NotDone),
-            (Step::Rollback, Fault::DoneButFailed),
-        ],
-        Told::NotStored,
-        false,
-    ),
-    // The ledger cannot be opened again at once.
-    (
-        &[(Step::Commit, Fault::NotDone), (Step::Open, Fault::NotDone)],
-        Told::InDoubt,
-        false,
-    ),
-    (
-        &[
-            (Step::Commit, Fault::DoneButFailed),
-            (Step::Open, Fault::NotDone),
-            (Step::Begin, Fault::NotDone),
-        ],
-        Told::InDoubt,
-        true,
-    ),
-];
-
-async fn faulty(location: &LedgerLocation) -> (Ledger, Plan) {
-    let plan = Plan::default();
+/// A ledger with one session of one entry, over steps that can fail.
+async fn faulty(database: &TestDatabase) -> (Ledger, Plan) {
+    // Made by a ledger without faults, so that the plan meets the first group and not the opening.
+    let options = LedgerOptions::new(database.location.clone());
+    let first = Ledger::create(options.clone()).await.expect("opens");
+    first.append(vec![started("a")]).await.expect("appends");
+    first.close().await;
+    let plan = match &database.location.database {
+        None => Plan::default(),
+        Some(url) => Plan::on_server(url.clone(), database.schema()),
+    };
     let store = FaultyStore {
-        inner: store::open(location).await.expect("opens"),
+        inner: store::open(&database.location).await.expect("opens"),
         plan: plan.clone(),
     };
-    let options = LedgerOptions::new(location.clone());
     let ledger = Ledger::over(Arc::new(store), options, None)
         .await
         .expect("opens");
     (ledger, plan)
 }
 
-/// Sends an event until it is answered, as a client does.
-async fn send_again(ledger: &Ledger, id: &str) -> Outcome {
+/// More than any driver writes at once, twice.
+const MANY: u64 = 1_100;
+
+impl Asked {
+    fn events(self) -> Vec<OwnedEvent> {
+        match self {
+            Self::Note | Self::NoteWithKey => vec![note("a", "doubtful", "x")],
+            Self::Start => vec![started("b")],
+            Self::Many => (0..MANY)
+                .map(|number| note("a", &format!("doubtful{number}"), "x"))
+                .collect(),
+            Self::Blob => Vec::new(),
+        }
+    }
+
+    /// Asks once. True for each that was stored before.
+    async fn ask(self, ledger: &Ledger) -> Result<Vec<bool>, LedgerError> {
+        if self == Self::Blob {
+            let (_, is_new) = ledger.store_blob(Bytes::from_static(b"doubtful")).await?;
+            return Ok(vec![!is_new]);
+        }
+        let outcomes = ledger.append(self.events()).await?;
+        let stored = outcomes.iter().enumerate().map(|(number, outcome)| {
+            let (index, ..) = outcome.place().expect("it is stored now");
+            assert_eq!(index, number as u64 + 1, "{outcome:?}");
+            matches!(outcome, Outcome::Duplicate { .. })
+        });
+        Ok(stored.collect())
+    }
+
+    /// Asks for what meets the fault.
+    async fn ask_first(self, ledger: &Ledger) -> Result<(), LedgerError> {
+        match self {
+            Self::NoteWithKey => ledger
+                .try_append_with(self.events(), "nobody".into())
+                .await
+                .map(drop),
+            _ => self.ask(ledger).await.map(drop),
+        }
+    }
+}
+
+/// Asks until it is answered, as a client does.
+async fn ask_again<T>(asked: impl AsyncFn() -> Result<T, LedgerError>) -> T {
     for _ in 0..100 {
-        match ledger.append(vec![note("a", id, "x")]).await {
-            Ok(mut outcomes) => return outcomes.remove(0),
+        match asked().await {
+            Ok(answer) => return answer,
             Err(LedgerError::NotStored(_) | LedgerError::InDoubt(_) | LedgerError::Stopped(_)) => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -111,84 +90,134 @@ async fn send_again(ledger: &Ledger, id: &str) -> Outcome {
     panic!("the ledger did not come back");
 }
 
+async fn run(database: TestDatabase, case: Case) {
+    let (ledger, plan) = faulty(&database).await;
+    for &(step, fault) in case.faults {
+        plan.add(step, fault);
+    }
+    let error = case.asked.ask_first(&ledger).await;
+    let found = match error.expect_err("a fault was planned") {
+        LedgerError::NotStored(_) => Told::NotStored,
+        LedgerError::InDoubt(_) => Told::InDoubt,
+        error => panic!("{case:?}: {error}"),
+    };
+    assert_eq!(found, case.told, "{case:?}");
+    assert!(ledger.stopped().is_some(), "{case:?}");
+
+    let was_stored = ask_again(async || case.asked.ask(&ledger).await).await;
+    assert!(
+        was_stored.iter().all(|stored| *stored == case.is_stored),
+        "{case:?}: {was_stored:?}"
+    );
+    let entries = case.asked.events().len() as u64 + 1;
+    let next = ask_again(async || ledger.append(vec![note("a", "next", "x")]).await).await;
+    assert!(
+        matches!(next[0], Outcome::Recorded { index, .. } if index == entries),
+        "{case:?}: {next:?}"
+    );
+    assert!(plan.is_done(), "{case:?} did not all happen");
+    assert_eq!(ledger.stopped(), None, "{case:?}");
+    ledger.close().await;
+
+    let reader = Reader::open(database.location.clone())
+        .await
+        .expect("opens");
+    let verdict = verify_ledger(&reader, |_| {})
+        .await
+        .expect("can be checked");
+    assert!(verdict.is_sound(), "{case:?}: {:?}", verdict.faults);
+    assert_eq!(verdict.entries, entries + 1, "{case:?}");
+    reader.close().await;
+}
+
 #[tokio::test]
 async fn after_every_fault_the_ledger_is_whole_and_goes_on() {
-    for (faults, told, is_stored) in TABLE {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let location = LedgerLocation::new(folder.path());
-        // Made by a ledger without faults, so that the plan meets the first group and not the opening.
-        let first = Ledger::open(LedgerOptions::new(location.clone()))
-            .await
-            .expect("opens");
-        first.append(vec![started("a")]).await.expect("appends");
-        first.close().await;
-        let (ledger, plan) = faulty(&location).await;
-        for &(step, fault) in faults {
-            plan.add(step, fault);
-        }
-        let error = ledger
-            .append(vec![note("a", "doubtful", "x")])
-            .await
-            .expect_err("a fault was planned");
-        let found = match error {
-            LedgerError::NotStored(_) => Told::NotStored,
-            LedgerError::InDoubt(_) => Told::InDoubt,
-            error => panic!("{faults:?}: {error}"),
-        };
-        assert_eq!(found, told, "{faults:?}");
-        assert!(ledger.stopped().is_some(), "{faults:?}");
-
-        let outcome = send_again(&ledger, "doubtful").await;
-        let was_stored = matches!(outcome, Outcome::Duplicate { index: 1, .. });
-        assert_eq!(was_stored, is_stored, "{faults:?}: {outcome:?}");
-        assert_eq!(
-            outcome.place().map(|(index, ..)| index),
-            Some(1),
-            "{faults:?}"
-        );
-        let next = send_again(&ledger, "next").await;
-        assert!(
-            matches!(
-                next,
-                Outcome::Recorded {
-                    index: 2,
-                    sequence: 2,
-                    ..
-                }
-            ),
-            "{faults:?}: {next:?}"
-        );
-        assert!(plan.is_done(), "{faults:?} did not all happen");
-        assert_eq!(ledger.stopped(), None, "{faults:?}");
-        ledger.close().await;
-
-        let reader = Reader::open(&folder).await.expect("opens");
-        let verdict = verify_ledger(&reader, |_| {})
-            .await
-            .expect("can be checked");
-        assert!(verdict.is_sound(), "{faults:?}: {:?}", verdict.faults);
-        assert_eq!(verdict.entries, 3, "{faults:?}");
-        reader.close().await;
+    for case in ON_EACH_DATABASE {
+        run(TestDatabase::sqlite(), case).await;
     }
 }
 
 #[tokio::test]
+async fn after_every_fault_the_ledger_on_a_server_is_whole_and_goes_on() {
+    for case in ON_EACH_DATABASE.into_iter().chain(ON_A_SERVER) {
+        let Some(database) = TestDatabase::named_postgres() else {
+            return;
+        };
+        run(database, case).await;
+    }
+}
+
+async fn is_ready_again_without_being_asked(database: TestDatabase, step: Step) {
+    let (ledger, plan) = faulty(&database).await;
+    plan.add(step, Fault::NotDone);
+    if step == Step::Commit {
+        ledger
+            .append(vec![note("a", "n", "x")])
+            .await
+            .expect_err("a fault was planned");
+        assert!(ledger.stopped().is_some());
+    }
+    for _ in 0..400 {
+        if plan.is_done() && ledger.stopped().is_none() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(plan.is_done(), "{step:?} was not met");
+    assert_eq!(ledger.stopped(), None);
+    let outcomes = ledger.append(vec![note("a", "after", "x")]).await;
+    assert!(outcomes.expect("appends")[0].place().is_some());
+    ledger.close().await;
+}
+
+/// A group, and the look for admin acts that nobody asks for either.
+const FAILING: [Step; 2] = [Step::Commit, Step::LookUpActs];
+
+#[tokio::test]
 async fn a_ledger_that_could_not_write_is_ready_again_without_being_asked() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let location = LedgerLocation::new(folder.path());
-    let made = Ledger::open(LedgerOptions::new(location.clone()))
-        .await
-        .expect("opens");
-    made.append(vec![started("a")]).await.expect("appends");
-    made.close().await;
-    let (ledger, plan) = faulty(&location).await;
-    plan.add(Step::Commit, Fault::NotDone);
+    for step in FAILING {
+        is_ready_again_without_being_asked(TestDatabase::sqlite(), step).await;
+    }
+}
+
+#[tokio::test]
+async fn a_ledger_on_a_server_that_could_not_write_is_ready_again_without_being_asked() {
+    for step in FAILING {
+        if let Some(database) = TestDatabase::named_postgres() {
+            is_ready_again_without_being_asked(database, step).await;
+        }
+    }
+}
+
+/// As long as nothing can be written the ledger is not ready, whatever else works: groups begin, and what is known is known.
+async fn is_not_ready_before_a_write_went_through(database: TestDatabase) {
+    let (ledger, plan) = faulty(&database).await;
+    let known = async || ledger.append(vec![started("a")]).await;
+    plan.add(Step::Write, Fault::NotDone);
+    for fault in [Fault::NotDone, Fault::DoneButFailed, Fault::NotDone] {
+        plan.add(Step::Probe, fault);
+    }
     ledger
         .append(vec![note("a", "n", "x")])
         .await
         .expect_err("a fault was planned");
-    assert!(ledger.stopped().is_some());
-    for _ in 0..200 {
+    let mut answered = 0;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    // Read before the plan is: a probe that goes through comes after its end.
+    while let (stopped, false) = (ledger.stopped(), plan.is_done()) {
+        assert!(stopped.is_some(), "ready although nothing was written");
+        assert!(tokio::time::Instant::now() < deadline, "no probe");
+        match known().await {
+            Ok(outcomes) => {
+                assert!(matches!(outcomes[0], Outcome::Duplicate { .. }));
+                answered += 1;
+            }
+            Err(error) => assert!(matches!(error, LedgerError::Stopped(_)), "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(answered > 0, "a duplicate needs no write");
+    for _ in 0..400 {
         if ledger.stopped().is_none() {
             break;
         }
@@ -196,6 +225,18 @@ async fn a_ledger_that_could_not_write_is_ready_again_without_being_asked() {
     }
     assert_eq!(ledger.stopped(), None);
     ledger.close().await;
+}
+
+#[tokio::test]
+async fn a_ledger_is_not_ready_before_a_write_went_through() {
+    is_not_ready_before_a_write_went_through(TestDatabase::sqlite()).await;
+}
+
+#[tokio::test]
+async fn a_ledger_on_a_server_is_not_ready_before_a_write_went_through() {
+    if let Some(database) = TestDatabase::named_postgres() {
+        is_not_ready_before_a_write_went_through(database).await;
+    }
 }
 
 #[tokio::test]
@@ -251,3 +292,5 @@ async fn a_ledger_that_went_back_while_it_was_in_doubt_is_not_gone_on_with() {
     assert_eq!(test.ledger.reader().size().await.expect("reads"), 0);
     assert!(test.ledger.stopped().is_some());
 }
+
+mod table;

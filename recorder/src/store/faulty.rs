@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use remembrancer_schema::{ContentHash, SessionId};
+use sqlx::{Connection as _, PgConnection};
 
 use super::{
-    Administration, Connection, EntryRow, GroupRows, IdentityRow, NewEntry, Result, Store, Writer,
+    Administration, Connection, DatabaseUrl, EntryRow, GroupRows, IdentityRow, NewEntry, Result,
+    Store, Writer,
 };
 use crate::admin_act::AdminActRow;
 use crate::error::LedgerError;
@@ -18,9 +20,15 @@ use crate::session::SessionSummary;
 pub(crate) enum Step {
     Open,
     Begin,
-    LookUp,
+    LookUpActs,
+    LookUpKeys,
+    LookUpSessions,
+    LookUpSessionNumber,
+    LookUpEvents,
+    LookUpBlobs,
     WriteEntries,
     Write,
+    Probe,
     Commit,
     Rollback,
 }
@@ -34,27 +42,63 @@ pub(crate) enum Fault {
     DoneButFailed,
     /// The program has a bug.
     Panic,
+    /// No fault: the next one is for a later time that the step is done.
+    Passed,
+    /// The server ends every connection of the address, as one that is started anew, and the step is tried on what is left.
+    /// PostgreSQL alone: a file has no other end.
+    Ended,
 }
 
 /// The faults to come, in order. Each waits for its step.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Plan(Arc<Mutex<VecDeque<(Step, Fault)>>>);
+pub(crate) struct Plan {
+    faults: Arc<Mutex<VecDeque<(Step, Fault)>>>,
+    /// The server that ends connections, with the name under which they are known there.
+    server: Option<(DatabaseUrl, String)>,
+}
 
 impl Plan {
+    /// A plan whose faults a server can have too, for connections that carry a name.
+    pub(crate) fn on_server(url: DatabaseUrl, application: String) -> Self {
+        Self {
+            faults: Arc::default(),
+            server: Some((url, application)),
+        }
+    }
+
     pub(crate) fn add(&self, step: Step, fault: Fault) {
-        let mut plan = self.0.lock().expect("no test panics with it");
+        let mut plan = self.faults.lock().expect("no test panics with it");
         plan.push_back((step, fault));
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.0.lock().expect("no test panics with it").is_empty()
+        self.faults
+            .lock()
+            .expect("no test panics with it")
+            .is_empty()
     }
 
     fn take(&self, step: Step) -> Option<Fault> {
-        let mut plan = self.0.lock().expect("no test panics with it");
+        let mut plan = self.faults.lock().expect("no test panics with it");
         let (_, fault) = *plan.front().filter(|(planned, _)| *planned == step)?;
         plan.pop_front();
-        Some(fault)
+        (fault != Fault::Passed).then_some(fault)
+    }
+
+    /// Ends the connections, and waits until they are gone.
+    async fn end_connections(&self) {
+        let (url, application) = self.server.as_ref().expect("the plan has a server");
+        let mut connection = PgConnection::connect(url.expose()).await.expect("connects");
+        let ended: Vec<bool> = sqlx::query_scalar(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity \
+             WHERE application_name = $1 AND pid <> pg_backend_pid()",
+        )
+        .bind(application.as_str())
+        .fetch_all(&mut connection)
+        .await
+        .expect("ends them");
+        assert!(!ended.is_empty() && ended.iter().all(|ended| *ended));
+        connection.close().await.expect("closes");
     }
 }
 
@@ -111,6 +155,11 @@ macro_rules! step {
             None => $done.await,
             Some(Fault::NotDone) => Err(fault(Step::$step)),
             Some(Fault::Panic) => panic!("a test's panic"),
+            Some(Fault::Passed) => unreachable!("the plan takes it for no fault"),
+            Some(Fault::Ended) => {
+                $self.plan.end_connections().await;
+                $done.await
+            }
             Some(Fault::DoneButFailed) => {
                 $done.await?;
                 Err(fault(Step::$step))
@@ -134,27 +183,27 @@ impl Writer for FaultyWriter {
     }
 
     async fn look_up_sessions(&mut self, ids: &[&SessionId]) -> Result<Vec<SessionSummary>> {
-        step!(self, LookUp, self.inner.look_up_sessions(ids))
+        step!(self, LookUpSessions, self.inner.look_up_sessions(ids))
     }
 
     async fn look_up_events(&mut self, events: &[(i64, &str)]) -> Result<Vec<EntryRow>> {
-        step!(self, LookUp, self.inner.look_up_events(events))
+        step!(self, LookUpEvents, self.inner.look_up_events(events))
     }
 
     async fn look_up_blobs(&mut self, hashes: &[ContentHash]) -> Result<Vec<ContentHash>> {
-        step!(self, LookUp, self.inner.look_up_blobs(hashes))
+        step!(self, LookUpBlobs, self.inner.look_up_blobs(hashes))
     }
 
     async fn look_up_valid_keys(&mut self, ids: &[&str]) -> Result<Vec<String>> {
-        step!(self, LookUp, self.inner.look_up_valid_keys(ids))
+        step!(self, LookUpKeys, self.inner.look_up_valid_keys(ids))
     }
 
     async fn look_up_acts(&mut self, limit: u32) -> Result<Vec<AdminActRow>> {
-        self.inner.look_up_acts(limit).await
+        step!(self, LookUpActs, self.inner.look_up_acts(limit))
     }
 
     async fn last_session_number(&mut self) -> Result<i64> {
-        self.inner.last_session_number().await
+        step!(self, LookUpSessionNumber, self.inner.last_session_number())
     }
 
     fn entries_at_once(&self) -> usize {
@@ -169,6 +218,10 @@ impl Writer for FaultyWriter {
         step!(self, Write, self.inner.write(old_size, rows))
     }
 
+    async fn probe(&mut self) -> Result<()> {
+        step!(self, Probe, self.inner.probe())
+    }
+
     async fn commit(&mut self) -> Result<()> {
         match self.plan.take(Step::Commit) {
             None => self.inner.commit().await,
@@ -180,6 +233,11 @@ impl Writer for FaultyWriter {
                 self.inner.commit().await?;
                 Err(fault(Step::Commit))
             }
+            Some(Fault::Ended) => {
+                self.plan.end_connections().await;
+                self.inner.commit().await
+            }
+            Some(Fault::Passed) => unreachable!("the plan takes it for no fault"),
             Some(Fault::Panic) => panic!("a test's panic"),
         }
     }

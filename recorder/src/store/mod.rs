@@ -280,6 +280,8 @@ pub(crate) trait Writer: Send {
     /// Writes the rest of a group, after its entries. `old_size` is the size on which it was decided: if the ledger had
     /// another one, the answer is [`LedgerError::HeadMoved`], and the group is to be rolled back.
     async fn write(&mut self, old_size: u64, rows: &GroupRows) -> Result<()>;
+    /// Writes, in an open group, something that changes nothing: its commit shows that the database takes writes.
+    async fn probe(&mut self) -> Result<()>;
     /// Makes the group durable. After an error nobody knows whether it is stored.
     async fn commit(&mut self) -> Result<()>;
     /// Ends the group without a trace. After an error the connection is not to be used again.

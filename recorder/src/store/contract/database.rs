@@ -50,6 +50,18 @@ impl TestDatabase {
         Some(Self { folder, location })
     }
 
+    /// The same on a server, with an address of its own: its connections carry the schema's name, and can be told from those
+    /// of other tests.
+    pub(crate) fn named_postgres() -> Option<Self> {
+        let mut database = Self::postgres()?;
+        let url = database.location.database.take().expect("a server");
+        let url = url.expose();
+        let separator = if url.contains('?') { '&' } else { '?' };
+        let named = format!("{url}{separator}application_name={}", database.schema());
+        database.location.database = Some(named.parse().expect("an address"));
+        Some(database)
+    }
+
     /// The tables, and the way to them.
     pub(crate) async fn store(&self) -> std::sync::Arc<dyn Store> {
         self.location.folder().create().expect("makes the folder");

@@ -40,6 +40,7 @@ on_each_database![
     lists_go_both_ways_and_end_at_their_limit,
     a_group_decided_on_an_old_head_is_not_written,
     a_group_that_is_rolled_back_leaves_nothing,
+    a_probe_changes_nothing,
     no_size_has_two_roots_and_no_place_two_entries,
     record_tables_refuse_changes,
     a_page_ends_at_its_rows_and_at_its_bytes,
@@ -145,6 +146,25 @@ async fn a_group_is_read_back_as_it_was_written(database: TestDatabase) {
         .expect("there");
     assert_eq!((newest.size, newest.note.as_str()), (5, "note of 5"));
     assert_eq!(newest.root, root(2).as_bytes());
+}
+
+async fn a_probe_changes_nothing(database: TestDatabase) {
+    let store = database.store().await;
+    let mut writer = store.writer().await.expect("opens");
+    commit(&mut *writer, &group(0, 3, 1)).await;
+    for size in [3, 3] {
+        assert_eq!(writer.begin().await.expect("begins"), size);
+        writer.probe().await.expect("writes");
+        writer.commit().await.expect("commits");
+    }
+    commit(&mut *writer, &group(3, 4, 2)).await;
+    writer.close().await;
+    let mut reads = store.connection().await.expect("connects");
+    assert_eq!(reads.size().await.expect("reads"), 4);
+    assert_eq!(
+        reads.structure_faults().await.expect("checks"),
+        Vec::<String>::new()
+    );
 }
 
 async fn lists_go_both_ways_and_end_at_their_limit(database: TestDatabase) {

@@ -304,20 +304,10 @@ async fn processes_on_one_ledger_lose_nothing_and_fork_nothing() {
 
 #[tokio::test]
 async fn a_connection_that_the_server_ends_is_made_anew() {
-    let Some(mut database) = TestDatabase::postgres() else {
+    let Some(database) = TestDatabase::named_postgres() else {
         return;
     };
     let name = database.schema();
-    let url = database
-        .location
-        .database
-        .as_ref()
-        .expect("a server")
-        .expose()
-        .to_owned();
-    let separator = if url.contains('?') { '&' } else { '?' };
-    let named = format!("{url}{separator}application_name={name}");
-    database.location.database = Some(named.parse().expect("an address"));
     let ledger = Ledger::create(LedgerOptions::new(database.location.clone()))
         .await
         .expect("opens");

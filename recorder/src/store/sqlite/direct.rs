@@ -75,6 +75,15 @@ impl Direct {
         self.execute("BEGIN IMMEDIATE", &[])
     }
 
+    /// Writes the first page of the file as it is: SQLite does so even where the version that is set is the one that stands
+    /// there. Nothing else uses that number.
+    pub(super) fn probe(&self) -> Result<()> {
+        let version = self.number("PRAGMA user_version")?;
+        Ok(self
+            .0
+            .execute_batch(&format!("PRAGMA user_version = {version}"))?)
+    }
+
     pub(super) fn commit(&self) -> Result<()> {
         self.execute("COMMIT", &[])
     }

@@ -162,6 +162,10 @@ impl Writer for SqliteWriter {
         self.direct()?.write(rows)
     }
 
+    async fn probe(&mut self) -> Result<()> {
+        self.direct()?.probe()
+    }
+
     async fn commit(&mut self) -> Result<()> {
         self.begun = None;
         self.direct()?.commit()

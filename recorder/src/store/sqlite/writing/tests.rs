@@ -85,6 +85,25 @@ async fn a_connection_that_nobody_waited_for_is_lost_and_its_group_with_it() {
 }
 
 #[tokio::test]
+async fn a_probe_writes_to_the_log_although_nothing_changes() {
+    let database = TestDatabase::sqlite();
+    let store = database.store().await;
+    let mut writer = open(&database).await;
+    let log = sqlite::wal(&database.location.folder().database());
+    let bytes = || std::fs::metadata(&log).map_or(0, |log| log.len());
+    let mut before = bytes();
+    for _ in 0..3 {
+        writer.begin().await.expect("begins");
+        writer.probe().await.expect("writes");
+        writer.commit().await.expect("commits");
+        assert!(bytes() > before, "nothing was written");
+        before = bytes();
+    }
+    writer.close().await;
+    store.close().await;
+}
+
+#[tokio::test]
 async fn what_is_read_beside_an_open_group_is_what_the_group_stands_on() {
     let database = TestDatabase::sqlite();
     let store = database.store().await;
