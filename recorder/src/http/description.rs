@@ -31,6 +31,7 @@ use super::{Problem, blobs, events, keys, observe, proofs, schemas, sessions};
         sessions::entries,
         sessions::presence,
         sessions::mutations,
+        sessions::price,
         sessions::findings,
         sessions::bundle,
         sessions::entry,

@@ -46,6 +46,7 @@ pub fn router(state: ApiState) -> Router {
         .route("/v1/sessions/{session}/entries", get(sessions::entries))
         .route("/v1/sessions/{session}/presence", get(sessions::presence))
         .route("/v1/sessions/{session}/mutations", get(sessions::mutations))
+        .route("/v1/sessions/{session}/price", get(sessions::price))
         .route("/v1/sessions/{session}/findings", get(sessions::findings))
         .route("/v1/sessions/{session}/bundle", get(sessions::bundle))
         .route("/v1/entries/{index}", get(sessions::entry))

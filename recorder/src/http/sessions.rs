@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use remembrancer_replay::view;
+use remembrancer_replay::{price_of_remembering, view};
 use remembrancer_schema::EntryHash;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -207,6 +207,40 @@ pub(crate) async fn mutations(
         serde_json::to_value(view::mutations(analysis)).ok()
     })
     .await
+}
+
+/// What a session's price is told against.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PriceQuery {
+    /// The other session of the pair: its id, or its label if that is unique.
+    against: String,
+}
+
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/price", operation_id = "get_price", tag = "audit",
+    params(("session" = String, Path, description = "Its id, or its label if that is unique"), PriceQuery),
+    responses((status = 200, description = "What its compacted requests cost more than those of the other session", body = std::collections::BTreeMap<String, serde_json::Value>)),
+    security(("key" = []))
+)]
+pub(crate) async fn price(
+    State(state): State<ApiState>,
+    workspace: Workspace,
+    Named(session): Named,
+    pair: QueryResult<PriceQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let pair = query(pair)?;
+    let reader = workspace.reader();
+    let session = reader.find_session(&session).await?;
+    let against = reader.find_session(&pair.against).await?;
+    let tag = format!("{}-{}", session.head, against.head);
+    let analyses = state.workspaces.analyses();
+    let first = analyses.of(reader, &against).await?;
+    let second = analyses.of(reader, &session).await?;
+    let body = Json(price_of_remembering(&first, &second)).into_response();
+    Ok(super::tagged(&headers, &tag, || body))
 }
 
 #[utoipa::path(

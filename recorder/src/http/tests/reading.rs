@@ -144,6 +144,60 @@ async fn the_analysis_of_a_session_is_served_and_tagged_by_its_head() {
 }
 
 #[tokio::test]
+async fn the_price_of_a_pair_is_served_and_tagged_by_both_heads() {
+    let api = api_with_sessions().await;
+    for (session, compacted) in [("governed", 7_457), ("baseline", 4_541)] {
+        let mutated = format!(
+            r#"{{"id":"m","session":"{session}","type":"context.mutated","data":{{"turn":2,"kind":"compaction","summary":{{"text":"t"}},
+                "counted":{{"uncompacted":12000,"compacted":{compacted},"fixed_overhead":3000,"source":"counted"}}}}}}"#
+        );
+        let body = format!("[{},{mutated}]", started_text(session));
+        let answer = api.post(body).await.json();
+        assert_eq!(answer["results"][1]["status"], "recorded", "{answer}");
+    }
+    let address = "/v1/sessions/governed/price?against=label%20of%20baseline";
+    let answer = api.get(address).await;
+    let price = answer.json();
+    assert_eq!(
+        (&price["first"], &price["second"]),
+        (&json!("baseline"), &json!("governed"))
+    );
+    let compacted = &price["compactions"][0]["compacted"];
+    assert_eq!(
+        *compacted,
+        json!({"first": 4_541, "second": 7_457, "difference": 2_916})
+    );
+    let tag = answer.headers[header::ETAG].clone();
+    let known = HttpRequest::get(address)
+        .header("authorization", format!("Bearer {}", api.read))
+        .header(header::IF_NONE_MATCH, &tag)
+        .body(Body::empty())
+        .expect("valid");
+    assert_eq!(api.send(known).await.status, 304);
+    // Either session may grow.
+    for session in ["governed", "baseline"] {
+        let before = api.get(address).await.headers[header::ETAG].clone();
+        assert_eq!(api.post(note_text(session, "more", "x")).await.status, 201);
+        assert_ne!(
+            api.get(address).await.headers[header::ETAG],
+            before,
+            "{session}"
+        );
+    }
+    for (query, problem) in [
+        ("", "invalid-parameter"),
+        ("?against=", "not-found"),
+        ("?against=nobody", "not-found"),
+        ("?against=s&more=1", "invalid-parameter"),
+    ] {
+        let answer = api
+            .get(&format!("/v1/sessions/governed/price{query}"))
+            .await;
+        assert_eq!(answer.problem(), problem, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn cursors_of_somebody_else_are_refused() {
     use base64::Engine as _;
     let api = api_with_sessions().await;

@@ -132,6 +132,7 @@ async fn request(api: &TestApi, method: &str, path: &str, number: usize) -> Http
         address = address.replace("{id}", &key.expect("makes").id);
     }
     address.push_str(match path {
+        "/v1/sessions/{session}/price" => "?against=s",
         "/v1/proofs/inclusion" => "?index=0&size=1",
         "/v1/proofs/consistency" => "?old=1&new=2",
         _ => "",

@@ -131,6 +131,7 @@ async fn what_another_workspace_holds_is_not_there() {
         "/v1/sessions/s/entries",
         "/v1/sessions/s/presence",
         "/v1/sessions/s/mutations",
+        "/v1/sessions/s/price?against=s",
         "/v1/sessions/s/findings",
         "/v1/sessions/s/bundle",
         entry.as_str(),
