@@ -1,5 +1,5 @@
-//! Who may do what: bearer keys, checked before a body is read. Whether the key of posted events was revoked meanwhile is
-//! checked by the group that stores them.
+//! Who may do what: bearer keys, checked before a body is read, or waited for where a small one is there already. Whether the
+//! key of posted events was revoked meanwhile is checked by the group that stores them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,12 +88,12 @@ where
     F: Future<Output = Answered>,
 {
     let admitted = admit(state, request.method(), request.headers(), is_append).await;
-    let (workspace, caller, is_recognised) = match admitted {
+    let (workspace, caller) = match admitted {
         Ok(admitted) => admitted,
         Err(problem) => return problem.into_response(),
     };
     let id = Arc::clone(&caller.id);
-    let kept = is_recognised.then(|| workspace.clone());
+    let kept = caller.is_recognised.then(|| workspace.clone());
     let Answered {
         mut response,
         key_was_valid,
@@ -125,13 +125,22 @@ async fn confirm(workspace: &Workspace, id: &str, response: Response) -> Respons
     }
 }
 
-/// The workspace that a request reaches, whom it speaks for there, and whether that is known from memory alone.
+/// Refuses a recognised key that was revoked since, before anything is waited for in its name. What a body has beyond its
+/// first bytes is such a thing: whoever has no key any more is told so, and not after an upload.
+pub(super) async fn require_valid(workspace: &Workspace, caller: &Caller) -> Result<(), Problem> {
+    if !caller.is_recognised || workspace.reader().keys().is_valid(&caller.id).await? {
+        return Ok(());
+    }
+    Err(refused())
+}
+
+/// The workspace that a request reaches, and whom it speaks for there.
 async fn admit(
     state: &ApiState,
     method: &Method,
     headers: &HeaderMap,
     is_append: bool,
-) -> Result<(Workspace, Caller, bool), Problem> {
+) -> Result<(Workspace, Caller), Problem> {
     let Some(token) = bearer(headers) else {
         return Err(Problem::new(
             Slug::Unauthorized,
@@ -143,7 +152,6 @@ async fn admit(
     let workspace = Workspace(ledger.ok_or_else(refused)?);
     let keys = workspace.reader().keys();
     let recognised = is_append.then(|| keys.recognise(token)).flatten();
-    let is_recognised = recognised.is_some();
     let caller = match recognised {
         Some(caller) => caller,
         None => {
@@ -167,7 +175,7 @@ async fn admit(
         (role.may_write(), "write")
     };
     if may {
-        return Ok((workspace, caller, is_recognised));
+        return Ok((workspace, caller));
     }
     Err(Problem::new(
         Slug::Forbidden,

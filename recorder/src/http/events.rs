@@ -1,6 +1,8 @@
 //! `POST /v1/events`: one event, an array of events, or one event a line.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -119,14 +121,24 @@ async fn take(
     let headers = request.headers();
     let lines = is_lines(headers)?;
     let encoding = body::Encoding::of(headers)?;
-    let upload = body::read(
+    let reading = body::read(
         state,
         encoding,
         request.into_body(),
         state.limits.batch_bytes_max,
         Slug::BatchTooLarge,
-    )
-    .await?;
+    );
+    let mut reading = std::pin::pin!(reading);
+    // Most bodies came along with their request, and the group that takes their events reads the row of the key. One that is
+    // still to be sent is waited for only if that row is good.
+    let begun = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
+    let upload = match begun {
+        Poll::Ready(upload) => upload?,
+        Poll::Pending => {
+            access::require_valid(workspace, caller).await?;
+            reading.await?
+        }
+    };
     let (is_single, checked, place) = parse(upload, lines, &state.limits).await?;
     let reaches_ledger = checked.iter().any(Result::is_ok);
     let (results, receipt) = append(workspace, caller, checked).await?;

@@ -45,6 +45,8 @@ pub(crate) struct Caller {
     /// The key's id.
     pub(crate) id: Arc<str>,
     pub(crate) role: Role,
+    /// Whether the key is known from memory alone: it may be revoked since.
+    pub(crate) is_recognised: bool,
 }
 
 impl From<Principal> for Caller {
@@ -52,6 +54,7 @@ impl From<Principal> for Caller {
         Self {
             id: principal.id.into(),
             role: principal.role,
+            is_recognised: false,
         }
     }
 }
@@ -112,7 +115,10 @@ impl KeyGate {
         let right = self.right();
         let known = right.get(key.id)?;
         let is_right = bool::from(given.ct_eq(&known.secret_hash));
-        (is_right && known.caller.role == key.role).then(|| known.caller.clone())
+        (is_right && known.caller.role == key.role).then(|| Caller {
+            is_recognised: true,
+            ..known.caller.clone()
+        })
     }
 
     /// Whether a key is there and not revoked.

@@ -148,6 +148,7 @@ async fn everything_under_v1_asks_for_a_key_first() {
         "/v1/sessions/s/entries".to_owned(),
         "/v1/sessions/s/presence".to_owned(),
         "/v1/sessions/s/bundle".to_owned(),
+        "/v1/sessions/s/price?against=over".to_owned(),
         "/v1/entries/0".to_owned(),
         "/v1/checkpoint".to_owned(),
         "/v1/proofs/inclusion?index=0&size=1".to_owned(),
@@ -200,6 +201,57 @@ async fn everything_under_v1_asks_for_a_key_first() {
         (404, "not-found")
     );
     assert_eq!(api.size().await, 3);
+}
+
+/// A body of which nothing, or only the beginning, ever comes.
+fn slow_body(beginning: &'static str) -> Body {
+    use futures_util::StreamExt as _;
+    let beginning = (!beginning.is_empty()).then(|| Ok::<_, std::io::Error>(beginning));
+    Body::from_stream(futures_util::stream::iter(beginning).chain(futures_util::stream::pending()))
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_refused_before_its_body_is_sent() {
+    let api = api_with_sessions().await;
+    let stored = api.size().await;
+    let hash = ContentHash::of(b"never sent").to_string();
+    let blob = format!("/v1/blobs/{hash}");
+    let send = async |method: Method, path: &str, beginning: &'static str| {
+        let request = HttpRequest::builder()
+            .method(method)
+            .uri(path)
+            .header("authorization", format!("Bearer {}", api.write))
+            .header("content-type", "application/json")
+            .body(slow_body(beginning))
+            .expect("valid");
+        tokio::time::timeout(std::time::Duration::from_secs(5), api.send(request)).await
+    };
+    let asked = [
+        (Method::POST, "/v1/events", ""),
+        (Method::POST, "/v1/events", r#"[{"id":"1""#),
+        (Method::PUT, blob.as_str(), ""),
+        (Method::PUT, blob.as_str(), "never"),
+        (Method::POST, "/v1/blobs/missing", "["),
+        (Method::POST, intake::ECHO, "x"),
+    ];
+    // A key that is good is waited for. It was used before, so that it is recognised.
+    let waited = tokio::time::timeout(
+        std::time::Duration::from_millis(300),
+        send(Method::POST, "/v1/events", "["),
+    );
+    assert!(waited.await.is_err(), "the body was not waited for");
+    let listed = list_tokens(api.test.path()).await.expect("lists");
+    let key = listed.iter().find(|key| key.role == Role::Write);
+    revoke_token(api.test.path(), &key.expect("made").id)
+        .await
+        .expect("revokes");
+    for (method, path, beginning) in asked {
+        let answer = send(method.clone(), path, beginning).await;
+        let answer = answer.unwrap_or_else(|_| panic!("{method} {path} waited for its body"));
+        assert_eq!(answer.status, 401, "{method} {path}");
+    }
+    // The act itself may have been taken meanwhile, with the start of its session.
+    assert!(api.size().await <= stored + 2);
 }
 
 #[tokio::test]
