@@ -57,7 +57,7 @@ pub use token::{
     NewToken, Principal, Role, TokenSummary, UnknownRole, create_token, create_token_by,
     list_tokens, revoke_token, revoke_token_by, workspace_of,
 };
-pub use verify::{LedgerVerdict, verify_ledger};
+pub use verify::{LedgerVerdict, verify_ledger, verify_ledger_against};
 pub use workspaces::{
     LedgerSummary, WorkspaceStanding, WorkspaceSummary, Workspaces, create_workspace,
     list_workspaces,

@@ -9,6 +9,7 @@ mod strays;
 mod tree;
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use remembrancer_replay::verify::Fault;
 use remembrancer_schema::{ContentHash, SessionId};
@@ -51,11 +52,20 @@ impl LedgerVerdict {
 /// how many entries are done. An error means that the check could not be done; damage is a verdict.
 pub async fn verify_ledger(
     reader: &Reader,
+    progress: impl FnMut(u64),
+) -> Result<LedgerVerdict, LedgerError> {
+    verify_ledger_against(reader, None, progress).await
+}
+
+/// The same, also against an anchor: the copy of the newest checkpoint that the server keeps wherever its operator wants.
+pub async fn verify_ledger_against(
+    reader: &Reader,
+    anchor: Option<&Path>,
     mut progress: impl FnMut(u64),
 ) -> Result<LedgerVerdict, LedgerError> {
     let mut run = Run::new(reader);
     // Read before the database: a recorder that goes on writing makes both newer, the database first.
-    run.read_copy();
+    run.read_copies(anchor);
     // Everything below sees one state, while a recorder goes on writing.
     let mut snapshot = reader.snapshot().await?;
     let outcome = run.all(&mut *snapshot, &mut progress).await;
@@ -129,7 +139,7 @@ impl<'a> Run<'a> {
                 "the newest checkpoint covers {newest} of {size} entries: the rest was added by somebody without the key"
             ));
         }
-        self.check_copy_size();
+        self.check_copy_sizes();
         self.strays(connection).await?;
         self.session_rows(connection).await?;
         self.structure(connection).await

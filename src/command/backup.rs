@@ -8,7 +8,7 @@ use remembrancer_recorder::{
 use remembrancer_schema::payload::AdminAct;
 use serde::Serialize;
 
-use super::verify::FAULTS_SHOWN;
+use super::verify::list_faults;
 use crate::config::{GlobalArgs, SettingArgs};
 use crate::failure::Failure;
 use crate::terminal::{self, Format, shown};
@@ -133,8 +133,6 @@ fn text(folder: &std::path::Path, report: &BackupReport) -> String {
     for missing in &report.manifest.not_included {
         line("not in it", missing);
     }
-    for fault in report.faults.iter().take(FAULTS_SHOWN) {
-        line("fault", fault);
-    }
+    list_faults(&report.faults, &mut line);
     text
 }

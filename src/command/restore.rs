@@ -8,7 +8,7 @@ use remembrancer_recorder::{
 use remembrancer_schema::payload::AdminAct;
 use serde::Serialize;
 
-use super::verify::FAULTS_SHOWN;
+use super::verify::list_faults;
 use crate::failure::Failure;
 use crate::terminal::{self, Format, shown};
 
@@ -116,9 +116,7 @@ fn text(args: &RestoreArgs, report: &RestoreReport) -> String {
         };
         line("private key", key);
     }
-    for fault in report.faults.iter().take(FAULTS_SHOWN) {
-        line("fault", fault);
-    }
+    list_faults(&report.faults, &mut line);
     text
 }
 

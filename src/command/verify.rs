@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use owo_colors::{OwoColorize as _, Style};
 use remembrancer_recorder::{
-    LedgerLocation, LedgerVerdict, Reader, WorkspaceName, list_workspaces, verify_ledger,
+    LedgerLocation, LedgerVerdict, Reader, WorkspaceName, list_workspaces, verify_ledger_against,
 };
 use remembrancer_replay::Analysis;
 use remembrancer_replay::bundle::{
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::terminal::{self, Format, shown};
 
 /// Faults that the text output lists; JSON has them all.
-pub(super) const FAULTS_SHOWN: usize = 20;
+const FAULTS_SHOWN: usize = 20;
 
 /// Arguments of `verify`.
 #[derive(clap::Args)]
@@ -42,6 +42,9 @@ pub(crate) struct VerifyArgs {
     /// The ledger's public key as you know it from elsewhere (PEM); without it a bundle's own key is not confirmed
     #[arg(long)]
     key: Option<PathBuf>,
+    /// The anchor that the server of the ledger is started with: tells of a ledger that was replaced by an older copy
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "all_workspaces"])]
+    anchor: Option<PathBuf>,
     /// Form of the output
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -70,14 +73,21 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<(), Failure> {
     if args.all_workspaces {
         return verify_all(&place, args.format).await;
     }
-    verify_data(&place, key.as_ref(), args.format).await
+    if let Some(anchor) = args.anchor.as_deref().filter(|anchor| !anchor.exists()) {
+        return Err(Failure::new(format!(
+            "there is no anchor {}: without it an older copy of the ledger looks sound",
+            anchor.display()
+        ))
+        .hint("name the file that the server's setting `anchor` names"));
+    }
+    verify_data(&place, key.as_ref(), args.anchor.as_deref(), args.format).await
 }
 
 /// Verifies every workspace's ledger, and goes on after one that fails: each is told.
 async fn verify_all(place: &LedgerLocation, format: Format) -> Result<(), Failure> {
     let (mut has_failed, mut unread) = (false, Vec::new());
     for one in list_workspaces(place.clone()).await? {
-        match verify_data(&place.workspace(one.name.clone()), None, format).await {
+        match verify_data(&place.workspace(one.name.clone()), None, None, format).await {
             Ok(()) => {}
             Err(Failure::Divergence) => has_failed = true,
             Err(Failure::Impossible { error, .. }) => {
@@ -180,6 +190,7 @@ fn text(path: &Path, verification: &Verification) -> String {
 async fn verify_data(
     place: &LedgerLocation,
     key: Option<&PublicKey>,
+    anchor: Option<&Path>,
     format: Format,
 ) -> Result<(), Failure> {
     let reader = Reader::open(place.clone()).await?;
@@ -189,7 +200,8 @@ async fn verify_data(
         Some(_) => KeyStanding::Differs,
     };
     let bar = terminal::progress(reader.size().await?, "verifying");
-    let verdict = verify_ledger(&reader, |entries| bar.set_position(entries)).await?;
+    let verdict =
+        verify_ledger_against(&reader, anchor, |entries| bar.set_position(entries)).await?;
     bar.finish_and_clear();
     let verification = LedgerVerification::of(&reader, standing, &verdict);
     match format {
@@ -274,7 +286,8 @@ fn ledger_text(place: &LedgerLocation, verification: &LedgerVerification<'_>) ->
     text
 }
 
-fn list_faults(faults: &[impl Display], line: &mut impl FnMut(&str, &str)) {
+/// The first faults, and how many more there are.
+pub(super) fn list_faults(faults: &[impl Display], line: &mut impl FnMut(&str, &str)) {
     for fault in faults.iter().take(FAULTS_SHOWN) {
         line("fault", &fault.to_string());
     }
@@ -284,5 +297,23 @@ fn list_faults(faults: &[impl Display], line: &mut impl FnMut(&str, &str)) {
             "fault",
             &format!("… and {more} more; --format json lists all"),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_beyond_those_that_are_listed_are_counted() {
+        for (count, listed, more) in [(0, 0, None), (20, 20, None), (23, 20, Some("3 more"))] {
+            let faults: Vec<String> = (0..count).map(|at| format!("fault {at}")).collect();
+            let mut lines = Vec::new();
+            list_faults(&faults, &mut |_, value| lines.push(value.to_owned()));
+            let rest = lines.split_off(listed);
+            assert_eq!(lines, faults[..listed]);
+            assert_eq!(rest.len(), usize::from(more.is_some()), "{rest:?}");
+            assert!(more.is_none_or(|more| rest[0].contains(more)), "{rest:?}");
+        }
     }
 }

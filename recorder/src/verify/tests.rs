@@ -66,6 +66,46 @@ async fn a_ledger_as_recorded_is_sound() {
 }
 
 #[tokio::test]
+async fn an_anchor_tells_of_an_older_copy_and_of_another_history() {
+    let test = ledger().await;
+    let anchor = test.path().join("elsewhere");
+    let reader = test.ledger.reader();
+    let against = async || {
+        let verdict = crate::verify_ledger_against(reader, Some(&anchor), |_| {}).await;
+        verdict.expect("can be checked")
+    };
+    let newest = reader.checkpoint().await.expect("reads").expect("there");
+    std::fs::write(&anchor, &newest).expect("writes");
+    assert!(against().await.is_sound());
+
+    let stated = verdict(&test).await.entries;
+    let key = crate::load_key(test.path()).expect("the key");
+    let sign = |size: u64, root: [u8; 32]| {
+        let checkpoint = remembrancer_schema::checkpoint::Checkpoint {
+            origin: test.ledger.origin().clone(),
+            size,
+            root: remembrancer_schema::TreeHash::from_bytes(root),
+        };
+        std::fs::write(&anchor, checkpoint.sign(&key)).expect("writes");
+    };
+    sign(stated + 7, [1; 32]);
+    let older = against().await.first_bad.expect("a fault");
+    assert_eq!(older.index, Some(stated));
+    assert!(older.message.contains("older than the anchor"), "{older}");
+    assert!(
+        older.message.contains(&format!("{} entries", stated + 7)),
+        "{older}"
+    );
+    sign(stated - 1, [1; 32]);
+    let other = against().await.first_bad.expect("a fault");
+    assert!(other.message.contains("than the anchor"), "{other}");
+    assert!(other.message.contains("another history"), "{other}");
+    std::fs::write(&anchor, "of nobody").expect("writes");
+    assert!(!against().await.is_sound());
+    assert!(verdict(&test).await.is_sound(), "without it nothing shows");
+}
+
+#[tokio::test]
 async fn an_empty_ledger_is_sound() {
     let test = TestLedger::new().await;
     let verdict = verdict(&test).await;

@@ -1,6 +1,7 @@
 //! The Merkle tree grown anew from the entries, against the stored tiles and the signed checkpoints.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use remembrancer_schema::TreeHash;
 use remembrancer_schema::checkpoint::Checkpoint;
@@ -22,8 +23,15 @@ pub(super) struct GrownTree {
     /// Checkpoints whose size was not reached yet: root and note.
     checkpoints: BTreeMap<u64, (Vec<u8>, String)>,
     checked_checkpoints: u64,
-    /// The copy of a checkpoint in the file beside the database.
-    copy: Option<Checkpoint>,
+    /// Copies of checkpoints in files outside the database.
+    copies: Vec<StatedCopy>,
+}
+
+/// What a copy of a checkpoint states.
+struct StatedCopy {
+    /// Which copy it is, in words.
+    name: String,
+    checkpoint: Checkpoint,
 }
 
 impl GrownTree {
@@ -34,7 +42,7 @@ impl GrownTree {
             full: Vec::new(),
             checkpoints: BTreeMap::new(),
             checked_checkpoints: 0,
-            copy: None,
+            copies: Vec::new(),
         }
     }
 
@@ -64,40 +72,49 @@ impl GrownTree {
 }
 
 impl Run<'_> {
-    /// Reads the copy of the newest checkpoint beside the database.
-    pub(super) fn read_copy(&mut self) {
-        let folder = DataDir::new(self.reader.data_dir());
-        let copy = CheckpointCopy::new(folder.checkpoint_copy());
-        match copy.read(self.reader.origin(), self.reader.public_key()) {
-            Ok(copy) => self.tree.copy = copy,
-            Err(error) => self.faults.general(error.to_string()),
+    /// Reads the copies of the newest checkpoint: the one beside the database, and an anchor if there is one.
+    pub(super) fn read_copies(&mut self, anchor: Option<&Path>) {
+        let beside = DataDir::new(self.reader.data_dir()).checkpoint_copy();
+        let anchor = anchor.map(|path| (format!("the anchor {}", path.display()), path.to_owned()));
+        let copies = [
+            Some(("the checkpoint beside it".to_owned(), beside)),
+            anchor,
+        ];
+        for (name, path) in copies.into_iter().flatten() {
+            let copy = CheckpointCopy::new(path);
+            match copy.read(self.reader.origin(), self.reader.public_key()) {
+                Ok(None) => {}
+                Ok(Some(checkpoint)) => self.tree.copies.push(StatedCopy { name, checkpoint }),
+                Err(error) => self.faults.general(error.to_string()),
+            }
         }
     }
 
-    /// Compares the copy with the root of the entries so far, if it is of the present size.
-    fn pass_copy(&mut self) {
-        let size = self.tree.size();
-        let copy = self.tree.copy.as_ref().filter(|copy| copy.size == size);
-        if copy.is_some_and(|copy| copy.root != self.tree.frontier.root()) {
-            self.faults.general(format!(
-                "the checkpoint in the file beside the database states another root for {size} entries: one of the two is \
-                 of another history"
-            ));
+    /// Compares the copies with the root of the entries so far, if they are of the present size.
+    fn pass_copies(&mut self) {
+        let (size, tree) = (self.tree.size(), &self.tree);
+        for StatedCopy { name, checkpoint } in &tree.copies {
+            if checkpoint.size == size && checkpoint.root != tree.frontier.root() {
+                self.faults.general(format!(
+                    "the database has another root for {size} entries than {name}: one of the two is of another history"
+                ));
+            }
         }
     }
 
-    /// Tells of a database that has fewer entries than the copy states.
-    pub(super) fn check_copy_size(&mut self) {
+    /// Tells of a database that has fewer entries than a copy states.
+    pub(super) fn check_copy_sizes(&mut self) {
         let size = self.tree.size();
-        if let Some(copy) = self.tree.copy.as_ref().filter(|copy| copy.size > size) {
-            let stated = copy.size;
-            self.faults.at(
-                size,
-                format!(
-                    "is missing: the database is older than the checkpoint beside it, which states {stated} entries: \
-                     a rolled-back copy"
-                ),
-            );
+        for StatedCopy { name, checkpoint } in &self.tree.copies {
+            let stated = checkpoint.size;
+            if stated > size {
+                self.faults.at(
+                    size,
+                    format!(
+                        "is missing: the database is older than {name}, which states {stated} entries: a rolled-back copy"
+                    ),
+                );
+            }
         }
     }
 
@@ -132,7 +149,7 @@ impl Run<'_> {
 
     /// Compares the checkpoint of the present size, if there is one, with the root of the entries so far.
     pub(super) fn pass_checkpoint(&mut self) {
-        self.pass_copy();
+        self.pass_copies();
         let size = self.tree.size();
         let Some((root, note)) = self.tree.checkpoints.remove(&size) else {
             return;
