@@ -309,6 +309,7 @@ impl Analyser {
             mutations: &analysis.mutations,
             constraints: &self.constraints,
             presence: &analysis.presence,
+            limited: self.seen.limited(),
             controls: &analysis.controls,
             attributions: &analysis.attributions,
             joined: &joined,

@@ -5,12 +5,14 @@ mod about_aftermath;
 mod about_authority;
 mod about_contexts;
 mod about_controls;
+mod about_limits;
 
 use crate::action::Actions;
 use crate::analysis::{
     Attribution, Controls, Finding, FindingKind, Mutation, Overview, Presence, Severity,
 };
 use crate::context::{ContextTimeline, DeclaredConstraint};
+use crate::presence::Limited;
 use crate::reading::{LeftOut, Reading};
 
 /// Most characters of recorded text that a message quotes.
@@ -26,6 +28,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) mutations: &'a [Mutation],
     pub(crate) constraints: &'a [DeclaredConstraint],
     pub(crate) presence: &'a [Vec<Presence>],
+    pub(crate) limited: &'a [Limited],
     pub(crate) controls: &'a Controls,
     pub(crate) attributions: &'a [Attribution],
     pub(crate) joined: &'a Actions,
@@ -39,6 +42,7 @@ pub(crate) fn findings(evidence: &Evidence<'_>) -> Vec<Finding> {
     about_aftermath::collect(evidence, &mut findings);
     about_controls::collect(evidence, &mut findings);
     about_authority::collect(evidence, &mut findings);
+    about_limits::collect(evidence, &mut findings);
     let unread = evidence.reading.unreadable.iter().chain(evidence.left_out);
     findings.extend(unread.map(|left_out| Finding {
         turn: left_out.turn,

@@ -3,6 +3,7 @@
 //! Text work is done once for each distinct content; a turn is then the difference of two lists of parts. The states and the
 //! rules behind them are told in `docs/presence.md`.
 
+mod limited;
 mod window;
 
 use std::collections::{HashMap, HashSet};
@@ -12,10 +13,12 @@ use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::PartKind;
 
 use crate::analysis::{
-    Absence, Evidence, Mutation, MutationIndex, PartIndex, Presence, PresenceState, Risk, Turn,
+    Absence, Mutation, MutationIndex, PartIndex, Presence, PresenceState, Risk, Turn,
 };
 use crate::context::{ContextTimeline, DeclaredConstraint};
 use crate::sighting::{Sightings, Watch};
+pub(crate) use limited::Limited;
+use limited::Limits;
 use window::Window;
 
 /// Most places that are named for a state.
@@ -41,6 +44,7 @@ pub fn matrix(
 pub(crate) struct Seen {
     watch: Watch,
     shown: Shown,
+    limits: Limits,
 }
 
 impl Seen {
@@ -49,6 +53,7 @@ impl Seen {
         Self {
             watch: Watch::new(constraints),
             shown: Shown::default(),
+            limits: Limits::default(),
         }
     }
 
@@ -60,17 +65,30 @@ impl Seen {
         mutations: &[Mutation],
         constraints: &[DeclaredConstraint],
     ) {
-        let Self { watch, shown } = self;
+        let Self {
+            watch,
+            shown,
+            limits,
+        } = self;
         let mut window = Window::new(timeline, watch);
         let departures = Departures::new(&timeline.turns, mutations);
         let mut last = last_present(matrix, timeline, constraints.len());
         let judged = matrix.len();
+        let behind = timeline
+            .turns
+            .last()
+            .map(|turn| turn.number.saturating_add(1));
+        let next = timeline.turns.get(judged).map(|turn| turn.number);
+        limits.rewind(next.or(behind).unwrap_or_default());
         for (position, turn) in timeline.turns.iter().enumerate().skip(judged) {
             window.advance(&turn.parts, |part| shown.of(timeline, watch, part));
             let mut row = Vec::with_capacity(constraints.len());
             for (index, declared) in constraints.iter().enumerate() {
                 let open = turn.unknown.as_deref().or(turn.incomplete.as_deref());
                 let mut presence = judge(&window, open, index);
+                for (part, left) in window.newly_limited(index) {
+                    limits.note(timeline, turn.number, index, part, left);
+                }
                 presence.last_present = last[index]
                     .and_then(|at| timeline.turns.get(at))
                     .map(|turn| turn.number);
@@ -90,7 +108,12 @@ impl Seen {
 
     /// Bytes that it holds, roughly.
     pub(crate) fn bytes(&self) -> usize {
-        self.watch.bytes() + self.shown.bytes
+        self.watch.bytes() + self.shown.bytes + self.limits.bytes()
+    }
+
+    /// The texts that were not looked at as a whole.
+    pub(crate) fn limited(&self) -> &[Limited] {
+        self.limits.found()
     }
 
     /// The states of a context that is known and was not sent as it is, such as one without a summary.
@@ -100,7 +123,7 @@ impl Seen {
         parts: &[PartIndex],
         constraints: usize,
     ) -> Vec<PresenceState> {
-        let Self { watch, shown } = self;
+        let Self { watch, shown, .. } = self;
         let mut window = Window::new(timeline, watch);
         window.advance(parts, |part| shown.of(timeline, watch, part));
         (0..constraints)
@@ -265,6 +288,7 @@ fn judge(window: &Window<'_>, unknown: Option<&str>, constraint: usize) -> Prese
         Some(state) => (state, None),
         None => (PresenceState::NoTrace, None),
     };
+    let limited = window.limited(constraint, state);
     if !state.is_present() {
         if let Some(unknown) = unknown {
             (state, reason) = (PresenceState::Unknown, Some(unknown.to_owned()));
@@ -272,7 +296,11 @@ fn judge(window: &Window<'_>, unknown: Option<&str>, constraint: usize) -> Prese
             (state, reason) = (PresenceState::Unknown, Some(error));
         } else if let Some(unreadable) = window.unreadable(state != PresenceState::NoTrace) {
             (state, reason) = (PresenceState::Opaque, Some(unreadable));
+        } else if limited.is_some() {
+            (state, reason) = (PresenceState::Opaque, limited);
         }
+    } else if limited.is_some() {
+        (state, reason) = (PresenceState::Opaque, limited);
     } else if let Some(unknown) = unknown {
         reason = Some(format!(
             "it stands in a part that is known; the rest of the context is not: {unknown}"

@@ -22,6 +22,7 @@ use crate::effort;
 use crate::language::{self, Marked, Stance};
 use crate::modality::Tone;
 use crate::passage::Passage;
+pub(crate) use candidate::COMPARED_MAX;
 use candidate::Index;
 use declared::Declared;
 
@@ -73,6 +74,15 @@ pub(crate) struct Restated {
     is_swap: bool,
 }
 
+/// What a text restates, as far as it was compared.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// By constraint.
+    pub(crate) restated: Vec<Restated>,
+    /// By constraint: clauses with enough of its words that were not compared with it.
+    pub(crate) left: Vec<(usize, usize)>,
+}
+
 /// A content word of a constraint in a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Hit {
@@ -99,9 +109,9 @@ impl Restatements {
 
     /// The fullest restatement of each constraint that a text restates, by constraint. A sentence that states another constraint
     /// is no alteration of this one, and a place where one stands word for word is judged already.
-    pub(crate) fn find(&self, passage: &Passage<'_>, stated: &[Stated]) -> Vec<Restated> {
+    pub(crate) fn find(&self, passage: &Passage<'_>, stated: &[Stated]) -> Found {
         let Some(mut candidates) = self.index.candidates(&self.declared, passage) else {
-            return Vec::new();
+            return Found::default();
         };
         let reading = Reading::new(passage);
         let standing = Standing::new(stated);
@@ -131,9 +141,12 @@ impl Restatements {
             }
             pieces(&whole).for_each(|piece| consider(piece, &whole, true));
         }
-        let mut found: Vec<Restated> = best.into_values().collect();
-        found.sort_by_key(|restated| restated.constraint);
-        found
+        let mut restated: Vec<Restated> = best.into_values().collect();
+        restated.sort_by_key(|restated| restated.constraint);
+        Found {
+            restated,
+            left: candidates.left(),
+        }
     }
 }
 

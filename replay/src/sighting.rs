@@ -100,6 +100,8 @@ pub(crate) struct Sightings {
     pub(crate) found: Vec<Sighting>,
     /// By constraint and term.
     pub(crate) terms: Vec<TermSighting>,
+    /// By constraint: how many clauses of the text were not compared with it.
+    pub(crate) left: Vec<(usize, usize)>,
 }
 
 impl Sightings {
@@ -109,6 +111,7 @@ impl Sightings {
         size_of::<Self>()
             + size_of_val(self.found.as_slice())
             + size_of_val(self.terms.as_slice())
+            + size_of_val(self.left.as_slice())
             + altered
                 .filter_map(|sighting| sighting.alteration.as_deref())
                 .map(weight::of_alteration)
@@ -191,6 +194,7 @@ impl Watch {
         let mut sightings = Sightings {
             found: Vec::new(),
             terms: self.terms(text, escapes),
+            left: Vec::new(),
         };
         let carrying = kind.is_carrying();
         // The tool's name is part of what a call says: it is read as if it stood before the text.
@@ -199,7 +203,7 @@ impl Watch {
             .map(|tool| format!("{tool}\n{text}"));
         let whole = named.as_deref().unwrap_or(text);
         if carrying {
-            sightings.found = self.carried(text);
+            (sightings.found, sightings.left) = self.carried(text);
         } else if self.may_concern(whole, escapes) {
             sightings.found = self.mentioned(whole, whole.len() - text.len(), kind, escapes);
         }

@@ -3,6 +3,7 @@
 
 mod invented;
 mod labelled;
+mod limited;
 mod recorded;
 mod rules;
 mod work;

@@ -3,7 +3,8 @@
 use super::*;
 use crate::analysis::ContextPart;
 use crate::matcher::Search;
-use crate::sighting::{Place, Watched};
+use crate::restatement::COMPARED_MAX;
+use crate::sighting::Watched;
 
 /// Kinds of carrying parts by how safely they stand: re-supplied, summarised, said in the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,10 @@ pub(super) struct Window<'a> {
     unread_carriers: Vec<usize>,
     /// By constraint: positions that give each state.
     places: Vec<Places>,
+    /// By constraint: positions of parts that were not looked at as a whole, with how many clauses were left.
+    limited: Vec<Vec<(usize, usize)>>,
+    /// How many parts the context at hand shares with the one before, from its start.
+    shared: usize,
     /// By constraint and term of its matcher: positions in carrying parts, and in others.
     terms: Vec<Vec<TermPlaces>>,
 }
@@ -109,6 +114,8 @@ impl<'a> Window<'a> {
             unreadable: Vec::new(),
             unread_carriers: Vec::new(),
             places: vec![Places::default(); watch.constraints().len()],
+            limited: vec![Vec::new(); watch.constraints().len()],
+            shared: 0,
             terms: watch.constraints().iter().map(terms).collect(),
         }
     }
@@ -125,6 +132,7 @@ impl<'a> Window<'a> {
             .zip(parts)
             .take_while(|(a, b)| a == b)
             .count();
+        self.shared = same;
         while self.parts.len() > same {
             self.pop();
         }
@@ -183,6 +191,49 @@ impl<'a> Window<'a> {
         ))
     }
 
+    /// Why the strongest state that was found is not certain, if it is not: a text that was not looked at as a whole could say
+    /// something stronger, or take back what it gives.
+    pub(super) fn limited(&self, constraint: usize, state: PresenceState) -> Option<String> {
+        let limited = &self.limited[constraint];
+        let (first, left) = limited.first()?;
+        let is_whole =
+            |position: &usize| limited.binary_search_by_key(position, |at| at.0).is_err();
+        let places = &self.places[constraint];
+        let is_settled = match state {
+            PresenceState::Verbatim => true,
+            // By its matcher, if in no place by its words.
+            PresenceState::Matched => {
+                places.matched.is_empty() || places.matched.iter().any(is_whole)
+            }
+            PresenceState::Altered => places.altered.iter().any(is_whole),
+            _ => false,
+        };
+        if is_settled {
+            return None;
+        }
+        let others = match limited.len() {
+            1 => String::new(),
+            count => format!("; of {} other parts neither", count - 1),
+        };
+        Some(format!(
+            "not every clause of the part at position {first} was compared with it: {COMPARED_MAX} were, {left} more that hold \
+             its words were not{others}"
+        ))
+    }
+
+    /// The parts that the context before did not have, or not there, and that were not looked at as a whole: for each how many
+    /// clauses were left.
+    pub(super) fn newly_limited(
+        &self,
+        constraint: usize,
+    ) -> impl Iterator<Item = (PartIndex, usize)> + '_ {
+        let limited = &self.limited[constraint];
+        let new = limited.partition_point(|(position, _)| *position < self.shared);
+        limited[new..]
+            .iter()
+            .filter_map(|&(position, left)| Some((*self.parts.get(position)?, left)))
+    }
+
     /// Whether the constraint stands only where the next compaction may take it.
     pub(super) fn risk(&self, constraint: usize) -> Option<Risk> {
         let search = self.watched(constraint).search.as_ref();
@@ -205,111 +256,6 @@ impl<'a> Window<'a> {
         } else {
             Some(Risk::OnlyInSummary)
         }
-    }
-
-    /// The places that give a constraint's states, the strongest first. Statements are named from the front of the context,
-    /// mentions from its end.
-    pub(super) fn evidence(&self, constraint: usize, most: usize) -> Vec<Evidence> {
-        use PresenceState::{Altered, Matched, Mention, Partial, Verbatim};
-        let places = &self.places[constraint];
-        let sighted = |state| move |at: &usize| self.sighted(constraint, *at, state);
-        let verbatim = places.verbatim.iter().filter_map(sighted(Verbatim));
-        let matched = places.matched.iter().filter_map(sighted(Matched));
-        let mut evidence: Vec<Evidence> = verbatim.chain(matched).take(most).collect();
-        self.add_terms(constraint, &mut evidence, most);
-        // What says otherwise is named even where many places say it.
-        evidence.truncate(most - usize::from(!places.altered.is_empty()));
-        let altered = places
-            .altered
-            .iter()
-            .rev()
-            .filter_map(sighted(Altered))
-            .take(ALTERED_MAX);
-        let partial = places.partial.iter().filter_map(sighted(Partial));
-        let mention = places.mention.iter().rev().filter_map(sighted(Mention));
-        let left = most.saturating_sub(evidence.len());
-        evidence.extend(altered.chain(partial).chain(mention).take(left));
-        evidence.sort_by_key(|evidence| evidence.state);
-        evidence
-    }
-
-    /// The places of a declared matcher's terms, if it holds at all.
-    fn add_terms(&self, constraint: usize, evidence: &mut Vec<Evidence>, most: usize) {
-        let Some(search) = &self.watched(constraint).search else {
-            return;
-        };
-        let any_part = search.any_part();
-        let holds = |any_part| search.holds(|term| self.stands(constraint, term, any_part));
-        let state = if holds(any_part) {
-            PresenceState::Matched
-        } else if holds(true) {
-            PresenceState::Mention
-        } else {
-            return;
-        };
-        let wide = any_part || state == PresenceState::Mention;
-        for (term, places) in self.terms[constraint].iter().enumerate() {
-            let position = places
-                .carrying
-                .first()
-                .or_else(|| places.other.last().filter(|_| wide));
-            let Some(&position) = position.filter(|_| evidence.len() < most) else {
-                continue;
-            };
-            let Some(shown) = self.shown.get(position).and_then(Option::as_ref) else {
-                continue;
-            };
-            let found = shown
-                .terms
-                .iter()
-                .find(|found| found.constraint == constraint && found.term == term);
-            if let Some(found) = found {
-                evidence.extend(self.named(
-                    position,
-                    state,
-                    &found.place,
-                    search.label(term).to_owned(),
-                ));
-            }
-        }
-    }
-
-    fn sighted(
-        &self,
-        constraint: usize,
-        position: usize,
-        state: PresenceState,
-    ) -> Option<Evidence> {
-        let shown = self.shown.get(position)?.as_ref()?;
-        let at = shown
-            .found
-            .binary_search_by_key(&(constraint, state), |found| {
-                (found.constraint, found.state)
-            })
-            .ok()?;
-        let found = &shown.found[at];
-        let mut named = self.named(position, found.state, &found.place, found.note.to_owned())?;
-        named.alteration.clone_from(&found.alteration);
-        Some(named)
-    }
-
-    fn named(
-        &self,
-        position: usize,
-        state: PresenceState,
-        place: &Place,
-        note: String,
-    ) -> Option<Evidence> {
-        let after = self.sums.last()?.saturating_sub(*self.sums.get(position)?);
-        Some(Evidence {
-            state,
-            position: u32::try_from(position).ok()?,
-            part: *self.parts.get(position)?,
-            range: place.range,
-            tokens_from_end: after.saturating_add(place.remainder),
-            note: Some(note),
-            alteration: None,
-        })
     }
 
     /// Whether a term stands in the context.
@@ -340,6 +286,9 @@ impl<'a> Window<'a> {
                 for found in &shown.terms {
                     self.terms[found.constraint][found.term].push(position, carrying, footing);
                 }
+                for &(constraint, left) in &shown.left {
+                    self.limited[constraint].push((position, left));
+                }
             }
             None => {
                 self.unreadable.push(position);
@@ -362,6 +311,9 @@ impl<'a> Window<'a> {
                 }
                 for found in &shown.terms {
                     self.terms[found.constraint][found.term].pop(carrying, footing);
+                }
+                for &(constraint, _) in &shown.left {
+                    self.limited[constraint].pop();
                 }
             }
             None => {
@@ -397,3 +349,5 @@ impl<'a> Window<'a> {
         }
     }
 }
+
+mod evidence;

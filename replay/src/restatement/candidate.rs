@@ -13,8 +13,8 @@ use crate::language;
 use crate::passage::Passage;
 
 /// Most clauses of one text that are compared with one constraint. A text holds a constraint's words so often only if it was
-/// made to.
-const COMPARED_MAX: usize = 1_000;
+/// made to. What is left is counted and told.
+pub(crate) const COMPARED_MAX: usize = 1_000;
 /// Most places of one word in a clause that are compared: who repeats it more says no more.
 const HITS_MAX: usize = 8;
 
@@ -42,7 +42,7 @@ pub(super) struct Candidates<'i> {
     places: HashMap<Concept, [Vec<usize>; 2]>,
     /// How many content words of each a clause has: 0 between two clauses.
     found: Vec<usize>,
-    /// By constraint: how many clauses were compared.
+    /// By constraint: how many clauses were compared, or left.
     compared: HashMap<usize, usize>,
 }
 
@@ -157,11 +157,25 @@ impl Candidates<'_> {
         for statement in touched {
             let constraint = self.declared[statement].constraint;
             let compared = self.compared.entry(constraint).or_default();
-            if *compared < COMPARED_MAX {
-                *compared += 1;
+            *compared += 1;
+            if *compared <= COMPARED_MAX {
                 compare(statement, &self.index.hits(statement, &here));
             }
         }
+    }
+}
+
+impl Candidates<'_> {
+    /// How many clauses were not compared with each constraint that has such, by constraint.
+    pub(super) fn left(self) -> Vec<(usize, usize)> {
+        let mut left: Vec<(usize, usize)> = self
+            .compared
+            .into_iter()
+            .filter(|(_, compared)| *compared > COMPARED_MAX)
+            .map(|(constraint, compared)| (constraint, compared - COMPARED_MAX))
+            .collect();
+        left.sort_unstable();
+        left
     }
 }
 

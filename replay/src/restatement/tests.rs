@@ -8,7 +8,9 @@ use crate::folding::{Escapes, Folded};
 fn restated(kind: ConstraintKind, declared: &str, text: &str) -> Option<Option<AlterationKind>> {
     let restatements = Restatements::new([(kind, declared)].into_iter());
     let folded = Folded::new(text, Escapes::Plain);
-    let found = restatements.find(&Passage::new(text, &folded), &[]);
+    let found = restatements
+        .find(&Passage::new(text, &folded), &[])
+        .restated;
     assert!(found.len() < 2, "{found:?}");
     let first = found.into_iter().next()?;
     Some(first.altered.map(|(kind, _)| kind))
@@ -310,7 +312,7 @@ fn a_sentence_that_states_another_constraint_alters_none() {
     let text = "Never touch archive 8 without an order.";
     let folded = Folded::new(text, Escapes::Plain);
     let passage = Passage::new(text, &folded);
-    let alone = restatements.find(&passage, &[]);
+    let alone = restatements.find(&passage, &[]).restated;
     assert_eq!(
         alone[0].altered.as_ref().map(|(kind, _)| *kind),
         Some(Mutated)
@@ -320,7 +322,7 @@ fn a_sentence_that_states_another_constraint_alters_none() {
         run: 0..folded.len(),
         word_for_word: true,
     };
-    let stated = restatements.find(&passage, &[itself]);
+    let stated = restatements.find(&passage, &[itself]).restated;
     assert!(
         stated.iter().all(|found| found.altered.is_none()),
         "{stated:?}"

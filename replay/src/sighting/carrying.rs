@@ -15,10 +15,10 @@ use crate::statement::Stems;
 const SHOWN_CHARS_MAX: usize = 400;
 
 impl Watch {
-    /// What a part says that can carry a statement.
-    pub(super) fn carried(&self, text: &str) -> Vec<Sighting> {
+    /// What a part says that can carry a statement; and by constraint, how many of its clauses were not compared with it.
+    pub(super) fn carried(&self, text: &str) -> (Vec<Sighting>, Vec<(usize, usize)>) {
         if self.constraints.is_empty() {
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         }
         let folded = &Folded::new(text, Escapes::Plain);
         let seen = self.seen(self.folded.as_ref(), folded.text());
@@ -41,7 +41,8 @@ impl Watch {
                 Err(topic) => topics.push((index, topic)),
             }
         }
-        let restated = self.add_restated(text, &passage, &stated, &mut found);
+        let compared = self.restatements.find(&passage, &stated);
+        let restated = self.add_restated(text, &passage, &stated, compared.restated, &mut found);
         for (index, topic) in topics {
             let mentioned = || self.constraints[index].statement.mentioned(&stems);
             if !restated.contains(&index)
@@ -53,7 +54,7 @@ impl Watch {
             }
         }
         found.sort_by_key(|sighting| (sighting.constraint, sighting.state));
-        found
+        (found, compared.left)
     }
 
     /// Adds what restates a constraint, and returns which were.
@@ -62,10 +63,11 @@ impl Watch {
         text: &str,
         passage: &Passage<'_>,
         stated: &[Stated],
+        restated: Vec<Restated>,
         found: &mut Vec<Sighting>,
     ) -> HashSet<usize> {
         let (mut constraints, mut replaced) = (HashSet::new(), Vec::new());
-        for restated in self.restatements.find(passage, stated) {
+        for restated in restated {
             let own = stated
                 .iter()
                 .position(|stated| stated.constraint == restated.constraint);

@@ -30,7 +30,7 @@ fn work(restatements: &Restatements, text: &str) -> (u64, usize) {
     let folded = Folded::new(text, Escapes::Plain);
     let passage = Passage::new(text, &folded);
     let mut found = 0;
-    let work = effort::of(|| found = restatements.find(&passage, &[]).len());
+    let work = effort::of(|| found = restatements.find(&passage, &[]).restated.len());
     (work, found)
 }
 
@@ -103,6 +103,10 @@ fn what_is_held_is_bounded_by_one_clause_and_not_by_the_text() {
         20 * COMPARED_MAX,
         "no more of one text are compared"
     );
+    // Once as a clause of the longest kind, and then each one of the text.
+    let left = passage.words().len() / 2 + 1 - COMPARED_MAX;
+    let expected: Vec<_> = (0..20).map(|constraint| (constraint, left)).collect();
+    assert_eq!(candidates.left(), expected, "and what is left is counted");
 }
 
 #[test]
