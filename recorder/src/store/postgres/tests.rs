@@ -331,3 +331,5 @@ async fn a_connection_that_the_server_ends_is_made_anew() {
     assert_eq!((verdict.faults, verdict.entries), (vec![], 2));
     ledger.close().await;
 }
+
+mod tls;
