@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use remembrancer_capture::delivery::{DeliveryError, HttpRecorder, Recorder, Taken};
+use remembrancer_capture::delivery::{DeliveryError, HttpRecorder, Recorder, Rejection, Taken};
 use remembrancer_capture::proxy::{Proxy, ProxyOptions};
 use remembrancer_capture::spool::{Spool, SpoolOptions, folder_for};
 use remembrancer_recorder::{Ledger, LedgerOptions, Outcome, OwnedEvent, Slug, WorkspaceName};
@@ -155,14 +155,14 @@ fn later(error: impl std::fmt::Display) -> DeliveryError {
 
 #[async_trait::async_trait]
 impl Recorder for InFolder {
-    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<(), DeliveryError> {
+    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<usize, DeliveryError> {
         for bytes in blobs {
             self.0
                 .store_blob(Bytes::copy_from_slice(bytes))
                 .await
                 .map_err(later)?;
         }
-        Ok(())
+        Ok(blobs.len())
     }
 
     async fn append(&self, events: &[&[u8]]) -> Result<Vec<Taken>, DeliveryError> {
@@ -183,10 +183,17 @@ impl Recorder for InFolder {
         }
         let mut outcomes = self.0.append(good).await.map_err(later)?.into_iter();
         let taken = refused.into_iter().map(|refused| match refused {
-            Some(error) => Taken::Rejected(error),
+            Some(detail) => Taken::Rejected(Rejection {
+                problem: Slug::InvalidEvent.as_str().to_owned(),
+                detail,
+            }),
             None => match outcomes.next() {
                 Some(Outcome::Rejected(rejection)) => {
-                    Taken::Rejected(Slug::from(&rejection).as_str().to_owned())
+                    let problem = Slug::from(&rejection).as_str().to_owned();
+                    Taken::Rejected(Rejection {
+                        problem,
+                        detail: rejection.to_string(),
+                    })
                 }
                 _ => Taken::Recorded,
             },

@@ -12,11 +12,12 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use axum::http::Uri;
+use remembrancer_capture::delivery::DeliveryError;
 use remembrancer_capture::spool::{Spool, SpoolError, SpoolOptions};
 
 use super::late;
 use super::place::Place;
-use super::sender::Sender;
+use super::sender::{Sender, slow};
 use super::standing_file::{LastSend, last_send, note_send};
 
 /// Less time than this is not worth a connection.
@@ -37,7 +38,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 pub(crate) struct Report {
     /// Events and blobs that the recorder has now.
     pub(crate) delivered: u64,
-    /// Events that it refused for good.
+    /// Events that it refused for good: they are in `rejected.ndjson` beside the spool, and counted as lost.
     pub(crate) refused: u64,
     /// Why it refused the last of them.
     pub(crate) refusal: Option<String>,
@@ -49,25 +50,12 @@ pub(crate) enum SendError {
     /// The spool.
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// Nobody answers there.
-    #[error("no recorder at {url}: {reason}")]
-    Unreachable {
-        /// The address.
-        url: String,
-        /// Why.
-        reason: String,
-    },
-    /// It is there and did not answer in time.
-    #[error("the recorder at {0} did not answer in time")]
-    Slow(String),
-    /// It answered that it does not take it.
-    #[error("the recorder answered {status}: {detail}")]
-    Refused {
-        /// The status code.
-        status: u16,
-        /// What it said.
-        detail: String,
-    },
+    /// The recorder, or nobody at its address.
+    #[error(transparent)]
+    Delivery(#[from] DeliveryError),
+    /// Another process sends.
+    #[error("another process has been sending for {} s", REQUEST_TIME.as_secs())]
+    Busy,
     /// There is no key.
     #[error(
         "there is no key: set REMEMBRANCER_KEY, or keep one with `remembrancer hook install --key-file FILE`"
@@ -111,7 +99,8 @@ pub(super) fn send_until(
     let (for_thread, connected) = (place.clone(), Arc::clone(&is_connected));
     let thread = std::thread::Builder::new().spawn(move || {
         let mut report = Report::default();
-        let outcome = connect(&for_thread.url, until).and_then(|()| {
+        let outcome = connect(&for_thread.url, until).map_err(SendError::from);
+        let outcome = outcome.and_then(|()| {
             connected.store(true, Ordering::Release);
             Sender::new(&for_thread, &spool, Some(until)).drain(drainer, own, &mut report)
         });
@@ -124,11 +113,11 @@ pub(super) fn send_until(
     let left = until.saturating_duration_since(Instant::now());
     let (report, outcome) = told.recv_timeout(left).unwrap_or_else(|_| {
         let error = if is_connected.load(Ordering::Acquire) {
-            SendError::Slow(place.url.clone())
+            slow(&place.url)
         } else {
             unconnected(&place.url, "no connection in time")
         };
-        (Report::default(), Err(error))
+        (Report::default(), Err(error.into()))
     });
     note(&mut last, &report, outcome.as_ref().err(), now);
     if has_large && outcome.is_err() {
@@ -176,7 +165,7 @@ fn has_large(folder: &Path) -> bool {
 }
 
 /// Looks whether anybody is there.
-fn connect(url: &str, until: Instant) -> Result<(), SendError> {
+fn connect(url: &str, until: Instant) -> Result<(), DeliveryError> {
     let uri: Option<Uri> = url.parse().ok();
     let host = uri.as_ref().and_then(Uri::host);
     let host = host.ok_or_else(|| unconnected(url, "not an address"))?;
@@ -198,10 +187,11 @@ fn connect(url: &str, until: Instant) -> Result<(), SendError> {
     Err(unconnected(url, &reason))
 }
 
-fn unconnected(url: &str, reason: &str) -> SendError {
-    SendError::Unreachable {
-        url: url.to_owned(),
-        reason: reason.to_owned(),
+/// Nobody answers there.
+pub(super) fn unconnected(url: &str, reason: &str) -> DeliveryError {
+    DeliveryError::Later {
+        after: None,
+        reason: format!("no recorder at {url}: {reason}"),
     }
 }
 
@@ -217,7 +207,7 @@ pub(crate) fn send(place: &Place) -> Result<Report, SendError> {
         match spool.drainer()? {
             Some(drainer) => break drainer,
             None if Instant::now() < until => std::thread::sleep(TIME_MIN),
-            None => return Err(SendError::Slow("another sender".to_owned())),
+            None => return Err(SendError::Busy),
         }
     };
     let mut last = last_send(place);
@@ -247,7 +237,7 @@ fn note(last: &mut LastSend, report: &Report, error: Option<&SendError>, now_ms:
     last.failures = match error {
         None => 0,
         // It works on it; the next hook asks again.
-        Some(SendError::Slow(_)) => 0,
+        Some(SendError::Busy | SendError::Delivery(DeliveryError::Slow(_))) => 0,
         Some(_) => last.failures.saturating_add(1),
     };
     if report.delivered > 0 || error.is_none() {

@@ -133,8 +133,8 @@ fn answering(status: &'static str, body: &'static str) -> String {
     url
 }
 
-/// Sends one event to a recorder that answers so; how many are counted as lost then, and why.
-fn lost_by(kind: &str, status: &'static str, body: &'static str) -> (u64, String) {
+/// Sends one event to a recorder that answers so; the problems of the events that are kept as refused then.
+fn refused_by(kind: &str, status: &'static str, body: &'static str) -> Vec<(String, String)> {
     let home = tempfile::tempdir().expect("a folder");
     let mut place = place(home.path());
     place.url = answering(status, body);
@@ -145,24 +145,43 @@ fn lost_by(kind: &str, status: &'static str, body: &'static str) -> (u64, String
     let session = "s1".parse().expect("an id");
     let record = Record::Event(event.into_bytes());
     spool.append(&session, &[record]).expect("spooled");
-    // Telling the loss fails here as well, so that it stays counted.
-    drop(super::send(&place));
+    let sent = super::send(&place).expect("it is there");
     let backlog = super::Backlog::look(&place).expect("a look");
     assert_eq!(backlog.records, Some(0));
-    (backlog.lost, backlog.loss.unwrap_or_default())
+    let kept = std::fs::read_to_string(place.spool.join("rejected.ndjson")).unwrap_or_default();
+    let kept: Vec<(String, String)> = kept
+        .lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            let event = line["event"].as_str().expect("an event");
+            let event: serde_json::Value = serde_json::from_str(event).expect("JSON");
+            let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+            (text(&line["problem"]), text(&event["type"]))
+        })
+        .collect();
+    assert_eq!(sent.refused, kept.len() as u64, "{kept:?}");
+    kept
 }
 
 #[test]
-fn an_event_that_is_refused_is_counted_as_lost() {
-    let (lost, reason) = lost_by("tool.called", "413 Content Too Large", "{}");
-    assert_eq!(lost, 1);
-    assert!(reason.contains("too large"), "{reason}");
-    let conflict = r#"{"results":[{"status":"rejected","problem":{"type":"/problems/id-conflict","detail":"taken"}}]}"#;
-    let (lost, reason) = lost_by("tool.called", "200 OK", conflict);
-    assert_eq!(lost, 1);
-    assert!(reason.contains("id-conflict"), "{reason}");
+fn an_event_that_is_refused_is_kept_and_its_loss_is_told() {
+    let conflict = r#"{"results":[{"status":"rejected","problem":{"type":"urn:remembrancer:problem:id-conflict","detail":"taken"}}]}"#;
+    // Telling the loss is refused here as well: in its session, and beside the sessions.
+    for (status, body, problem) in [
+        ("200 OK", conflict, "id-conflict"),
+        (
+            "413 Content Too Large",
+            "{}",
+            "an answer that is no problem report",
+        ),
+    ] {
+        let kept = refused_by("tool.called", status, body);
+        let expected = ["tool.called", "custom.gap", "custom.gap"];
+        let expected = expected.map(|kind| (problem.to_owned(), kind.to_owned()));
+        assert_eq!(kept, expected, "{status}");
+    }
     // The session is begun, by another event.
-    assert_eq!(lost_by("session.started", "200 OK", conflict).0, 0);
+    assert_eq!(refused_by("session.started", "200 OK", conflict), []);
 }
 
 #[test]

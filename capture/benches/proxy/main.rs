@@ -48,8 +48,8 @@ struct Sink {
 
 #[async_trait::async_trait]
 impl Recorder for Sink {
-    async fn store_blobs(&self, _: &[&[u8]]) -> Result<(), DeliveryError> {
-        Ok(())
+    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<usize, DeliveryError> {
+        Ok(blobs.len())
     }
 
     async fn append(&self, events: &[&[u8]]) -> Result<Vec<Taken>, DeliveryError> {

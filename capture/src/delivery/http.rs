@@ -1,25 +1,17 @@
-//! A recorder that is reached through its HTTP API.
+//! Requests to a recorder from a program that runs on: on its runtime, over HTTP or HTTPS.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use remembrancer_schema::ContentHash;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
-use serde::Deserialize;
+use reqwest::{Client, Response, Url, redirect};
 
-use super::{DeliveryError, Recorder, Taken, blob_hash};
+use super::api::{ANSWER_BYTES_MAX, Answer, ApiRecorder, Method, Transport};
+use super::{DeliveryError, later};
 
 /// Longest time for a connection, and for an answer.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
-/// Longest answer that is read, in bytes.
-const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Most hashes of one question for blobs that are missing.
-const MISSING_HASHES_MAX: usize = 1000;
-
-/// What the types of a recorder's problems begin with.
-const PROBLEM: &str = "urn:remembrancer:problem:";
 
 /// Why a recorder cannot be addressed.
 #[derive(Debug, thiserror::Error)]
@@ -41,32 +33,14 @@ pub enum HttpRecorderError {
 }
 
 /// A recorder at an address.
-pub struct HttpRecorder {
+pub type HttpRecorder = ApiRecorder<HttpTransport>;
+
+/// The way to a recorder at an address.
+pub struct HttpTransport {
     client: Client,
     base: Url,
     /// Marked as sensitive: it is never shown.
     authorization: HeaderValue,
-}
-
-#[derive(Deserialize)]
-struct BatchAnswer {
-    results: Vec<ResultAnswer>,
-}
-
-#[derive(Deserialize)]
-struct ResultAnswer {
-    status: String,
-    problem: Option<ProblemAnswer>,
-}
-
-#[derive(Deserialize)]
-struct ProblemAnswer {
-    r#type: String,
-}
-
-#[derive(Deserialize)]
-struct MissingAnswer {
-    missing: Vec<ContentHash>,
 }
 
 impl HttpRecorder {
@@ -94,69 +68,53 @@ impl HttpRecorder {
             client = client.no_proxy();
         }
         let client = client.build().map_err(HttpRecorderError::Client)?;
-        Ok(Self {
+        Ok(Self::over(HttpTransport {
             client,
             base,
             authorization,
-        })
+        }))
     }
+}
 
-    async fn send(
+#[async_trait::async_trait]
+impl Transport for HttpTransport {
+    async fn exchange(
         &self,
         method: Method,
         path: &str,
         media: &'static str,
         body: Bytes,
-    ) -> Result<Bytes, DeliveryError> {
+    ) -> Result<Answer, DeliveryError> {
         let address = self.base.join(path).map_err(|error| later(None, error))?;
-        let request = self
-            .client
-            .request(method, address)
+        let request = match method {
+            Method::Post => self.client.post(address),
+            Method::Put => self.client.put(address),
+        };
+        let request = request
             .header(AUTHORIZATION, self.authorization.clone())
             .header(CONTENT_TYPE, media)
             .body(body);
-        // Without the address, which may name what is not to be logged.
-        let response = request
-            .send()
-            .await
-            .map_err(|error| later(None, told(&error.without_url())))?;
-        let status = response.status();
-        let after = retry_after(&response);
-        let answer = read(response).await?;
-        match status {
-            _ if status.is_success() => Ok(answer),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(later(
-                None,
-                format!(
-                    "the recorder refuses the key ({status}): {}",
-                    problem(&answer)
-                ),
-            )),
-            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Err(later(
-                None,
-                format!("no recorder answers at this address ({status})"),
-            )),
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Err(later(
-                after,
-                format!("the recorder is busy ({status}): {}", problem(&answer)),
-            )),
-            // Whatever stands between may answer anything: only a recorder's own word empties the spool.
-            StatusCode::PAYLOAD_TOO_LARGE => Err(DeliveryError::Refused(problem(&answer))),
-            _ if status.is_client_error() && is_problem(&answer) => {
-                Err(DeliveryError::Refused(problem(&answer)))
-            }
-            _ => Err(later(
-                after,
-                format!("the recorder answers {status}: {}", problem(&answer)),
-            )),
-        }
+        let response = request.send().await.map_err(failed)?;
+        let status = response.status().as_u16();
+        let retry_after = response.headers().get(RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| value.to_str().ok());
+        Ok(Answer {
+            status,
+            retry_after: retry_after.map(str::to_owned),
+            body: read(response).await?,
+        })
     }
 }
 
-fn later(after: Option<Duration>, reason: impl ToString) -> DeliveryError {
-    DeliveryError::Later {
-        after,
-        reason: reason.to_string(),
+/// Without the address, which may name what is not to be logged.
+fn failed(error: reqwest::Error) -> DeliveryError {
+    let (is_slow, reason) = (
+        error.is_timeout() && !error.is_connect(),
+        told(&error.without_url()),
+    );
+    match is_slow {
+        true => DeliveryError::Slow(reason),
+        false => later(None, reason),
     }
 }
 
@@ -164,18 +122,6 @@ fn later(after: Option<Duration>, reason: impl ToString) -> DeliveryError {
 fn told(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
-}
-
-fn retry_after(response: &Response) -> Option<Duration> {
-    let seconds = response
-        .headers()
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds))
 }
 
 async fn read(mut response: Response) -> Result<Bytes, DeliveryError> {
@@ -187,102 +133,8 @@ async fn read(mut response: Response) -> Result<Bytes, DeliveryError> {
                 bytes.extend_from_slice(&chunk)
             }
             Ok(Some(_)) => return Err(later(None, "the recorder's answer is too long")),
-            Err(error) => return Err(later(None, told(&error.without_url()))),
+            Err(error) => return Err(failed(error)),
         }
-    }
-}
-
-/// Whether an answer is a recorder's problem report.
-fn is_problem(answer: &[u8]) -> bool {
-    serde_json::from_slice::<ProblemAnswer>(answer)
-        .is_ok_and(|problem| problem.r#type.starts_with(PROBLEM))
-}
-
-/// The name of a problem, or what else the answer is.
-fn problem(answer: &[u8]) -> String {
-    match serde_json::from_slice::<ProblemAnswer>(answer) {
-        Ok(problem) => slug(&problem.r#type),
-        Err(_) => "an answer that is no problem report".to_owned(),
-    }
-}
-
-fn slug(kind: &str) -> String {
-    crate::cut::prefix(kind.rsplit(':').next().unwrap_or_default(), 100).to_owned()
-}
-
-#[async_trait::async_trait]
-impl Recorder for HttpRecorder {
-    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<(), DeliveryError> {
-        for some in blobs.chunks(MISSING_HASHES_MAX) {
-            let hashes: Vec<ContentHash> = some.iter().map(|bytes| blob_hash(bytes)).collect();
-            let question = serde_json::to_vec(&hashes).map_err(|error| later(None, error))?;
-            let answer = self
-                .send(
-                    Method::POST,
-                    "v1/blobs/missing",
-                    "application/json",
-                    question.into(),
-                )
-                .await?;
-            let answer: MissingAnswer =
-                serde_json::from_slice(&answer).map_err(|error| later(None, error))?;
-            for (hash, bytes) in hashes.iter().zip(some) {
-                if !answer.missing.contains(hash) {
-                    continue;
-                }
-                let path = format!("v1/blobs/{hash}");
-                let body = Bytes::copy_from_slice(bytes);
-                match self
-                    .send(Method::PUT, &path, "application/octet-stream", body)
-                    .await
-                {
-                    Ok(_) => {}
-                    // The events that name it are refused then, and that is noted.
-                    Err(DeliveryError::Refused(problem)) => {
-                        tracing::warn!(problem, bytes = bytes.len(), "the recorder refuses a blob");
-                    }
-                    Err(later) => return Err(later),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn append(&self, events: &[&[u8]]) -> Result<Vec<Taken>, DeliveryError> {
-        // An array and not lines: arguments are kept as sent, and may hold newlines between their members.
-        let mut body =
-            Vec::with_capacity(events.iter().map(|event| event.len() + 1).sum::<usize>() + 2);
-        body.push(b'[');
-        for (number, event) in events.iter().enumerate() {
-            if number > 0 {
-                body.push(b',');
-            }
-            body.extend_from_slice(event);
-        }
-        body.push(b']');
-        let answer = self
-            .send(Method::POST, "v1/events", "application/json", body.into())
-            .await?;
-        let answer: BatchAnswer =
-            serde_json::from_slice(&answer).map_err(|error| later(None, error))?;
-        if answer.results.len() != events.len() {
-            return Err(later(
-                None,
-                "the recorder's answer has not one result per event",
-            ));
-        }
-        let taken = answer
-            .results
-            .into_iter()
-            .map(|result| match result.status.as_str() {
-                "recorded" | "duplicate" => Taken::Recorded,
-                _ => Taken::Rejected(
-                    result
-                        .problem
-                        .map_or_else(|| "rejected".to_owned(), |problem| slug(&problem.r#type)),
-                ),
-            });
-        Ok(taken.collect())
     }
 }
 

@@ -4,25 +4,27 @@
 //! time, up to [`PAUSE_MAX`]. An event that a recorder refuses for good is kept in `rejected.ndjson` beside the segments and
 //! counted as a gap of its session, so that the others go on; a gap is told as an event `custom.gap` in its session.
 
+mod api;
+mod handover;
 mod http;
 mod own_event;
 mod rejected;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use remembrancer_schema::{ContentHash, SessionId};
-use serde::Deserialize;
+use remembrancer_schema::SessionId;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::spool::{Batch, Drainer, Gap, Record, Spool, SpoolError};
+use crate::spool::{Drainer, Spool, SpoolError};
 
-use own_event::{gap_count, gap_event, start_event};
-
-pub use http::{HttpRecorder, HttpRecorderError};
+pub use api::{ANSWER_BYTES_MAX, Answer, ApiRecorder, Method, Transport};
+pub use handover::{HandedOver, hand_over};
+pub use http::{HttpRecorder, HttpRecorderError, HttpTransport};
 
 /// Most records that are delivered at once, and most bytes of them.
 const BATCH_RECORDS_MAX: usize = 1000;
@@ -41,8 +43,36 @@ const GAPS_SESSION: &str = "spool.gaps";
 pub enum Taken {
     /// It is recorded, now or before.
     Recorded,
-    /// It is refused for good; the problem's name says why.
-    Rejected(String),
+    /// It is refused for good.
+    Rejected(Rejection),
+}
+
+/// Why a recorder takes something never.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// The name of the problem.
+    pub problem: String,
+    /// What else the recorder says of it; may be empty.
+    pub detail: String,
+}
+
+impl Rejection {
+    /// A problem of which the name says everything.
+    pub fn named(problem: &str) -> Self {
+        Self {
+            problem: problem.to_owned(),
+            detail: String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.detail.as_str() {
+            "" => f.write_str(&self.problem),
+            detail => write!(f, "{}: {detail}", self.problem),
+        }
+    }
 }
 
 /// Why nothing was delivered.
@@ -56,16 +86,27 @@ pub enum DeliveryError {
         /// Why.
         reason: String,
     },
+    /// Somebody is there and did not answer in time.
+    #[error("{0}")]
+    Slow(String),
     /// The request as a whole is refused, and would be again; fewer events at once may be taken.
     #[error("the recorder refuses it: {0}")]
-    Refused(String),
+    Refused(Rejection),
+}
+
+/// An error that may be over later.
+fn later(after: Option<Duration>, reason: impl ToString) -> DeliveryError {
+    DeliveryError::Later {
+        after,
+        reason: reason.to_string(),
+    }
 }
 
 /// Where events go.
 #[async_trait::async_trait]
 pub trait Recorder: Send + Sync {
-    /// Stores blobs before the events that name them.
-    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<(), DeliveryError>;
+    /// Stores blobs before the events that name them; how many of them it has now.
+    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<usize, DeliveryError>;
     /// Appends events; one outcome each, in order.
     async fn append(&self, events: &[&[u8]]) -> Result<Vec<Taken>, DeliveryError>;
 }
@@ -78,13 +119,6 @@ pub struct Delivery {
     pub recorder: Arc<dyn Recorder>,
     /// Told when something was appended, so that it goes at once.
     pub appended: Arc<Notify>,
-}
-
-/// What of an event delivery looks at.
-#[derive(Deserialize)]
-struct Envelope {
-    session: SessionId,
-    r#type: String,
 }
 
 impl Delivery {
@@ -139,166 +173,21 @@ impl Delivery {
         .await
         .map_err(|error| StepError::Task(error.to_string()))?;
         let (batch, gaps) = read?;
-        let outcome = self.deliver(&batch, &gaps).await;
-        if outcome.is_ok() {
-            drainer = tokio::task::spawn_blocking(move || {
-                let noted = drainer
-                    .delivered(&batch)
-                    .and_then(|()| match gaps.is_empty() {
-                        true => Ok(()),
-                        false => drainer.gaps_told(&gaps),
-                    });
-                (noted, drainer)
-            })
-            .await
-            .map_err(|error| StepError::Task(error.to_string()))
-            .and_then(|(noted, drainer)| noted.map(|()| drainer).map_err(StepError::from))?;
-        }
-        *kept = Some(drainer);
-        outcome
-    }
-
-    async fn deliver(&self, batch: &Batch, gaps: &[Gap]) -> Result<bool, StepError> {
-        let blobs = batch.records.iter().filter_map(|record| match record {
-            Record::Blob(bytes) => Some(bytes.as_slice()),
-            Record::Event(_) => None,
-        });
-        let blobs: Vec<&[u8]> = blobs.collect();
-        if !blobs.is_empty() {
-            self.recorder.store_blobs(&blobs).await?;
-        }
-        let events = batch.records.iter().filter_map(|record| match record {
-            Record::Event(bytes) => Some(bytes.as_slice()),
-            Record::Blob(_) => None,
-        });
-        let events: Vec<&[u8]> = events.collect();
-        self.append_all(&events).await?;
-        // Behind the events, so that the sessions are there.
-        let told: Vec<Vec<u8>> = gaps.iter().map(gap_event).collect();
-        self.append_all(&told.iter().map(Vec::as_slice).collect::<Vec<_>>())
-            .await?;
-        if batch.damaged > 0 {
-            tracing::warn!(
-                count = batch.damaged,
-                "records in the spool were damaged and are lost"
-            );
-            let session = session(GAPS_SESSION);
-            let count = batch.damaged;
-            blocking(&self.spool, move |spool| {
-                spool.note_gap(&session, count, "damaged on disk")
-            })
-            .await?;
-        }
-        Ok(!batch.is_empty() || !gaps.is_empty())
-    }
-
-    /// Appends events, and looks at what became of them.
-    async fn append_all(&self, events: &[&[u8]]) -> Result<(), StepError> {
-        let outcomes = self.outcomes(events).await?;
-        self.look_at(events, outcomes).await
-    }
-
-    /// Appends events, as many at once as the recorder takes; one outcome each, in order.
-    async fn outcomes(&self, events: &[&[u8]]) -> Result<Vec<Taken>, StepError> {
-        let mut outcomes = Vec::with_capacity(events.len());
-        let mut waiting = vec![events];
-        while let Some(some) = waiting.pop() {
-            if some.is_empty() {
-                continue;
+        let is_more = !batch.is_empty() || !gaps.is_empty();
+        let handed = match hand_over(self.recorder.as_ref(), &batch, &gaps).await {
+            Ok(handed) => handed,
+            Err(error) => {
+                *kept = Some(drainer);
+                return Err(error.into());
             }
-            match self.recorder.append(some).await {
-                Ok(taken) => outcomes.extend(taken),
-                Err(DeliveryError::Refused(_)) if some.len() > 1 => {
-                    let (first, rest) = some.split_at(some.len() / 2);
-                    waiting.extend([rest, first]);
-                }
-                Err(DeliveryError::Refused(reason)) => outcomes.push(Taken::Rejected(reason)),
-                Err(later) => return Err(later.into()),
-            }
-        }
-        Ok(outcomes)
-    }
-
-    /// Looks at what became of events; those of sessions whose first event is lost are sent again behind one that is made up.
-    async fn look_at(&self, events: &[&[u8]], outcomes: Vec<Taken>) -> Result<(), StepError> {
-        let mut orphans: Vec<&[u8]> = Vec::new();
-        for (event, outcome) in events.iter().zip(outcomes) {
-            match outcome {
-                Taken::Recorded => {}
-                Taken::Rejected(problem) if problem == "unknown-session" => orphans.push(event),
-                Taken::Rejected(problem) => self.refused(event, &problem).await?,
-            }
-        }
-        if orphans.is_empty() {
-            return Ok(());
-        }
-        let mut starts: Vec<Vec<u8>> = Vec::new();
-        for event in &orphans {
-            if let Ok(envelope) = serde_json::from_slice::<Envelope>(event) {
-                let start = start_event(&envelope.session);
-                if !starts.contains(&start) {
-                    starts.push(start);
-                }
-            }
-        }
-        let again: Vec<&[u8]> = starts
-            .iter()
-            .map(Vec::as_slice)
-            .chain(orphans.iter().copied())
-            .collect();
-        // One more than a whole batch may be too many at once.
-        let outcomes = self.outcomes(&again).await?;
-        for (event, outcome) in again.iter().zip(outcomes) {
-            if let Taken::Rejected(problem) = outcome {
-                self.refused(event, &problem).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn refused(&self, event: &[u8], problem: &str) -> Result<(), StepError> {
-        let is_start = serde_json::from_slice::<Envelope>(event)
-            .is_ok_and(|envelope| envelope.r#type == "session.started");
-        // Somebody else began the session, or this program did before.
-        if is_start && matches!(problem, "session-already-started" | "id-conflict") {
-            return Ok(());
-        }
-        self.give_up(event, problem).await
-    }
-
-    /// Keeps an event that no recorder will take where people find it, and counts it.
-    async fn give_up(&self, event: &[u8], problem: &str) -> Result<(), StepError> {
-        let envelope = serde_json::from_slice::<Envelope>(event).ok();
-        let kind = envelope
-            .as_ref()
-            .map_or("unreadable", |envelope| envelope.r#type.as_str());
-        tracing::warn!(
-            problem,
-            kind,
-            "the recorder refuses an event; it is kept in rejected.ndjson beside the spool"
-        );
-        let mut count = 1;
-        let gaps = session(GAPS_SESSION);
-        let is_gap = kind == "custom.gap";
-        if is_gap {
-            count = gap_count(event);
-        }
-        let session = envelope.map_or_else(|| gaps.clone(), |envelope| envelope.session);
-        let line = rejected::line(problem, event);
-        let reason = format!("the recorder refused it: {problem}");
-        blocking(&self.spool, move |spool| {
-            rejected::keep(spool.folder(), &line)?;
-            match is_gap {
-                false => spool.note_gap(&session, count, &reason),
-                // A session that ended takes none: it is told beside the sessions.
-                true if session != gaps => {
-                    spool.note_gap(&gaps, count, &format!("of session {session}: {reason}"))
-                }
-                // A gap that cannot be told anywhere would be counted for ever.
-                true => Ok(()),
-            }
+        };
+        let drainer = blocking(&self.spool, move |spool| {
+            handed.settle(spool, &mut drainer, &batch, &gaps)?;
+            Ok(drainer)
         })
-        .await
+        .await?;
+        *kept = Some(drainer);
+        Ok(is_more)
     }
 }
 
@@ -376,14 +265,5 @@ pub async fn drained(spool: &Arc<Spool>, bound: Duration) -> bool {
 
 /// Session of gaps that belong to no known session.
 pub(crate) fn gaps_session() -> SessionId {
-    session(GAPS_SESSION)
-}
-
-fn session(name: &str) -> SessionId {
-    name.parse().expect("a constant that is an id")
-}
-
-/// Hash of a blob, as its address.
-fn blob_hash(bytes: &[u8]) -> ContentHash {
-    ContentHash::of(bytes)
+    GAPS_SESSION.parse().expect("a constant that is an id")
 }

@@ -3,7 +3,7 @@
 use remembrancer_schema::SessionId;
 use serde_json::json;
 
-use super::{GAPS_SESSION, session};
+use super::gaps_session;
 use crate::spool::Gap;
 
 /// Id of the first event of a session whose own first event is lost.
@@ -24,7 +24,7 @@ pub(super) fn gap_event(gap: &Gap) -> Vec<u8> {
             .ok()
             .map(|time| time.to_string())
     };
-    let session = gap.session.clone().unwrap_or_else(|| session(GAPS_SESSION));
+    let session = gap.session.clone().unwrap_or_else(gaps_session);
     let event = json!({
         "id": format!("gap.{}.{}.{}", gap.first_ms, gap.last_ms, gap.count),
         "session": session,

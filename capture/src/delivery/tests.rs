@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::own_event::STARTED_ID;
 use super::*;
+use crate::spool::Record;
 use crate::spool::SpoolOptions;
 
 /// A recorder that keeps what it takes and does what its plan says first.
@@ -28,10 +29,10 @@ enum Plan {
 
 #[async_trait::async_trait]
 impl Recorder for Fake {
-    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<(), DeliveryError> {
+    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<usize, DeliveryError> {
         let mut kept = self.blobs.lock().expect("no panic");
         kept.extend(blobs.iter().map(|blob| blob.to_vec()));
-        Ok(())
+        Ok(blobs.len())
     }
 
     async fn append(&self, events: &[&[u8]]) -> Result<Vec<Taken>, DeliveryError> {
@@ -39,7 +40,7 @@ impl Recorder for Fake {
             let mut plan = self.plan.lock().expect("no panic");
             match plan.last() {
                 Some(Plan::AtMost(max)) if events.len() > *max => {
-                    return Err(DeliveryError::Refused("batch-too-large".to_owned()));
+                    return Err(DeliveryError::Refused(Rejection::named("batch-too-large")));
                 }
                 Some(Plan::AtMost(_)) => None,
                 _ => plan.pop(),
@@ -53,7 +54,7 @@ impl Recorder for Fake {
                 });
             }
             Some(Plan::Refuse) if events.len() > 1 => {
-                return Err(DeliveryError::Refused("batch-too-large".to_owned()));
+                return Err(DeliveryError::Refused(Rejection::named("batch-too-large")));
             }
             _ => {}
         }
@@ -63,24 +64,28 @@ impl Recorder for Fake {
             let event: Value = serde_json::from_slice(event).expect("JSON");
             let session = event["session"].as_str().expect("a session").to_owned();
             if let (0, Some(Plan::Reject(problem))) = (number, &planned) {
-                return Taken::Rejected((*problem).to_owned());
+                return Taken::Rejected(Rejection::named(problem));
             }
             if session == "ended" {
-                return Taken::Rejected("session-ended".to_owned());
+                return Taken::Rejected(Rejection::named("session-ended"));
             }
             if event["type"] == "session.started" {
                 if started.contains(&session) {
-                    return Taken::Rejected("session-already-started".to_owned());
+                    return Taken::Rejected(Rejection::named("session-already-started"));
                 }
                 started.push(session);
             } else if !started.contains(&session) {
-                return Taken::Rejected("unknown-session".to_owned());
+                return Taken::Rejected(Rejection::named("unknown-session"));
             }
             kept.push(event);
             Taken::Recorded
         });
         Ok(taken.collect())
     }
+}
+
+fn session(name: &str) -> SessionId {
+    name.parse().expect("an id")
 }
 
 fn event(session: &str, kind: &str, number: u32) -> Record {

@@ -23,8 +23,8 @@ struct Keeper(Mutex<Vec<Value>>);
 
 #[async_trait::async_trait]
 impl Recorder for Keeper {
-    async fn store_blobs(&self, _: &[&[u8]]) -> Result<(), DeliveryError> {
-        Ok(())
+    async fn store_blobs(&self, blobs: &[&[u8]]) -> Result<usize, DeliveryError> {
+        Ok(blobs.len())
     }
 
     async fn append(&self, events: &[&[u8]]) -> Result<Vec<Taken>, DeliveryError> {

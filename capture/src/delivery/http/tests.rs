@@ -3,7 +3,10 @@
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use remembrancer_schema::ContentHash;
+
 use super::*;
+use crate::delivery::{Recorder as _, Rejection, Taken};
 
 /// Answers one request after the other, each with its status line, headers and body; returns what was asked.
 async fn recorder(answers: Vec<String>) -> (HttpRecorder, tokio::task::JoinHandle<Vec<String>>) {
@@ -59,7 +62,7 @@ async fn one_result_per_event_says_what_became_of_it() {
         [
             Taken::Recorded,
             Taken::Recorded,
-            Taken::Rejected("id-conflict".to_owned())
+            Taken::Rejected(Rejection::named("id-conflict"))
         ]
     );
     let asked = asked.await.expect("no panic").remove(0);
@@ -101,7 +104,7 @@ async fn what_may_go_later_is_told_from_what_is_refused() {
         .iter()
         .map(|error| match error {
             DeliveryError::Later { after, .. } => Some(after.map(|after| after.as_secs())),
-            DeliveryError::Refused(_) => None,
+            DeliveryError::Slow(_) | DeliveryError::Refused(_) => None,
         })
         .collect();
     assert_eq!(
@@ -166,7 +169,7 @@ async fn only_blobs_that_are_missing_are_sent() {
         answer("201 Created", "", "{}"),
     ])
     .await;
-    recorder.store_blobs(&[one, two]).await.expect("stored");
+    assert_eq!(recorder.store_blobs(&[one, two]).await, Ok(2));
     let asked = asked.await.expect("no panic");
     assert!(asked[0].starts_with("POST /v1/blobs/missing "));
     assert!(
