@@ -11,7 +11,9 @@ use remembrancer_schema::payload::{
 use remembrancer_schema::{AgentName, SessionId};
 use serde_json::json;
 
-use crate::conversation::{Appearance, Conversation, Conversations, MatchedBy, Unfinished};
+use crate::conversation::{
+    Appearance, Conversation, Conversations, MatchedBy, Unfinished, UnsentCall,
+};
 use crate::model_api::{Api, ModelRequest, ReadError};
 use crate::{SessionWriter, WriteError, Written};
 
@@ -83,8 +85,8 @@ pub struct CallRecorder {
     conversations: Conversations,
     tracked: BTreeMap<SessionId, Tracked>,
     uses: u64,
-    /// What was unfinished in the session that was written last before it was.
-    before: Option<(SessionId, Unfinished)>,
+    /// What was unfinished in the session that was written last before it was, and the calls that were written then.
+    before: Option<(SessionId, Unfinished, Vec<UnsentCall>)>,
 }
 
 impl CallRecorder {
@@ -115,13 +117,14 @@ impl CallRecorder {
     }
 
     /// Forgets which texts of a session were sent, because what was written last could not be kept: they are sent again, and so are
-    /// the results among it.
+    /// the calls and the results among it, with the session's next request.
     pub fn lost(&mut self, session: &SessionId) {
         self.tracked.remove(session);
         if let Some(known) = self.conversations.get_mut(session) {
             known.is_started = false;
-            if let Some((_, before)) = self.before.take().filter(|(of, _)| of == session) {
+            if let Some((_, before, calls)) = self.before.take().filter(|(of, ..)| of == session) {
                 known.set_unfinished(before);
+                known.keep_unsent(calls);
             }
         }
     }
@@ -145,7 +148,7 @@ impl CallRecorder {
         self.before = self
             .conversations
             .get(&place.session)
-            .map(|known| (place.session.clone(), known.unfinished()));
+            .map(|known| (place.session.clone(), known.unfinished(), Vec::new()));
         let mut outcome = self.write_start(&place, asked, &request);
         if outcome.is_ok() {
             outcome = self.write_request(&place, asked, &mut request, by);
@@ -261,6 +264,9 @@ impl CallRecorder {
                 .writer
                 .push(&id("matched"), &kind, Some(asked.time), &matched)?;
         }
+        for call in known.take_unsent() {
+            answer::write_call(&call, &mut tracked.writer)?;
+        }
         answer::push_results(
             std::mem::take(&mut request.results),
             asked.time,
@@ -321,8 +327,16 @@ impl CallRecorder {
             return Ok(Written::default());
         };
         known.ended(place.turn);
-        self.before = Some((place.session.clone(), known.unfinished()));
+        let (before, time) = (known.unfinished(), answered.time);
         let outcome = answer::write(&self.run, place, answered, &mut tracked.writer, known);
+        let calls = outcome
+            .iter()
+            .flatten()
+            .flat_map(|response| &response.calls);
+        let calls = calls
+            .map(|call| answer::unsent(place, call, time))
+            .collect();
+        self.before = Some((place.session.clone(), before, calls));
         if let (Ok(Some(response)), Api::OpenAiResponses) = (&outcome, place.api) {
             tracked.kept.answered(place.turn, response);
         }

@@ -19,6 +19,7 @@ mod tests;
 
 pub use appearance::Appearance;
 pub use calls::Unfinished;
+pub(crate) use calls::UnsentCall;
 pub use names::session_name;
 
 use appearance::{Key, part_key};

@@ -4,7 +4,7 @@ use remembrancer_schema::payload::{EventType, ModelResponded, RequestedCall, Too
 use serde_json::json;
 
 use super::{CallPlace, fitting, provider};
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, UnsentCall};
 use crate::model_api::{CallResult, ModelCall, ModelResponse};
 use crate::{SessionWriter, WriteError};
 
@@ -122,7 +122,7 @@ pub(super) fn write(
     }
     write_response(run, place, &response, broken, answered.time, writer)?;
     for call in &response.calls {
-        write_call(place, call, answered.time, writer)?;
+        write_call(&unsent(place, call, answered.time), writer)?;
     }
     push_results(
         std::mem::take(&mut response.results),
@@ -243,12 +243,19 @@ pub(super) fn push_results(
     Ok(())
 }
 
-fn write_call(
-    place: &CallPlace,
-    call: &ModelCall,
-    time: &str,
-    writer: &mut SessionWriter,
-) -> Result<(), WriteError> {
+/// A call as it is kept where its event cannot be.
+pub(super) fn unsent(place: &CallPlace, call: &ModelCall, time: &str) -> UnsentCall {
+    UnsentCall {
+        turn: place.turn,
+        call_id: call.call_id.clone(),
+        tool: call.tool.clone(),
+        arguments: call.arguments.clone(),
+        time: time.to_owned(),
+    }
+}
+
+/// Writes the event of a call.
+pub(super) fn write_call(call: &UnsentCall, writer: &mut SessionWriter) -> Result<(), WriteError> {
     let id = format!("called.{}", call.call_id);
     let (arguments, whole) = fitting::json(&call.arguments).map_err(|error| WriteError::Json {
         id: id.clone(),
@@ -259,7 +266,7 @@ fn write_call(
         writer.blob(whole, &mut blobs);
     }
     let called = ToolCalled {
-        turn: place.turn,
+        turn: call.turn,
         call_id: call.call_id.clone(),
         tool: fitting::name(&call.tool),
         arguments: Some(arguments),
@@ -267,5 +274,6 @@ fn write_call(
         operation: None,
         witness: Some(Witness::Exact),
     };
-    writer.push_with_blobs(&id, &EventType::ToolCalled, Some(time), &called, &blobs)
+    let kind = EventType::ToolCalled;
+    writer.push_with_blobs(&id, &kind, Some(&call.time), &called, &blobs)
 }

@@ -556,6 +556,53 @@ fn results_whose_events_could_not_be_kept_are_sent_again() {
 }
 
 #[test]
+fn calls_whose_events_could_not_be_kept_are_sent_again_before_their_results() {
+    let mut rig = Rig::new(Api::AnthropicMessages);
+    let (place, _) = rig.ask(&json!({ "messages": [{ "role": "user", "content": "go" }] }));
+    let lost = rig.answer(&place, &tool_answer("t1"));
+    assert!(kinds(&lost).contains(&"tool.called"));
+    rig.recorder.lost(&place.session);
+    let mut messages = json!({ "messages": [
+        { "role": "user", "content": "go" },
+        { "role": "assistant", "content": tool_answer("t1")["content"] },
+        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "t1", "content": "damp" }] },
+    ] });
+    // What is kept of it survives the end of the program, and a further loss.
+    let known = serde_json::to_vec(rig.recorder.conversation(&place.session).expect("known"));
+    rig.recorder = CallRecorder::new("run2".to_owned());
+    let known = serde_json::from_slice(&known.expect("JSON")).expect("a conversation");
+    rig.recorder.remember(known);
+    for turn in [2, 3] {
+        let (place, events) = rig.ask(&messages);
+        assert_eq!(
+            (place.turn, kinds(&events)),
+            (
+                turn,
+                vec![
+                    "session.started",
+                    "tool.called",
+                    "tool.returned",
+                    "context.captured"
+                ]
+            )
+        );
+        let Payload::ToolCalled(called) = &events[1].1 else {
+            panic!("{events:?}");
+        };
+        assert_eq!((called.turn, called.call_id.as_str()), (1, "t1"));
+        let called = rig.told("tool.called");
+        assert!(called.iter().all(|one| *one == called[0]), "the same event");
+        if turn == 2 {
+            rig.recorder.lost(&place.session);
+        }
+        let more = messages["messages"].as_array_mut().expect("a list");
+        more.push(json!({ "role": "user", "content": "more" }));
+    }
+    let (_, events) = rig.ask(&messages);
+    assert_eq!(kinds(&events), ["context.captured"]);
+}
+
+#[test]
 fn a_response_lists_calls_under_the_ids_of_their_events() {
     let mut rig = Rig::new(Api::AnthropicMessages);
     let long = "x".repeat(200);

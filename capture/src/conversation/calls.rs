@@ -13,6 +13,8 @@ use crate::cut::prefix;
 const CALL_ID_BYTES_MAX: usize = 128;
 /// Longest name of a tool that is kept, in bytes.
 const TOOL_BYTES_MAX: usize = 256;
+/// Most bytes of arguments that are held of calls whose events could not be kept.
+const UNSENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What later requests are compared with to see what is new in them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -24,6 +26,22 @@ pub struct Unfinished {
     order: VecDeque<String>,
     /// The last compaction item that was seen.
     pub(crate) compaction: Option<ContentHash>,
+    /// Calls whose events could not be kept: they go with the session's next request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unsent: Vec<UnsentCall>,
+}
+
+/// A call whose event could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UnsentCall {
+    /// The request whose response carried it.
+    pub(crate) turn: u32,
+    /// The id under which it is recorded.
+    pub(crate) call_id: String,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
+    /// When the response ended: RFC 3339.
+    pub(crate) time: String,
 }
 
 impl Unfinished {
@@ -55,6 +73,28 @@ impl Conversation {
     /// Goes back to what was to come, because what came could not be kept.
     pub fn set_unfinished(&mut self, before: Unfinished) {
         self.unfinished = before;
+    }
+
+    /// Keeps calls whose events could not be kept, as many as there is room for: the loss of the others is counted all the same.
+    pub(crate) fn keep_unsent(&mut self, calls: Vec<UnsentCall>) {
+        let unsent = &mut self.unfinished.unsent;
+        let mut bytes: usize = unsent.iter().map(|call| call.arguments.len()).sum();
+        for call in calls {
+            bytes = bytes.saturating_add(call.arguments.len());
+            if unsent.len() >= CALLS_MAX || bytes > UNSENT_BYTES_MAX {
+                return;
+            }
+            unsent.push(call);
+        }
+    }
+
+    /// The calls whose events could not be kept, which await their results from here on.
+    pub(crate) fn take_unsent(&mut self) -> Vec<UnsentCall> {
+        let unsent = std::mem::take(&mut self.unfinished.unsent);
+        for call in &unsent {
+            self.unfinished.add(call.call_id.clone(), &call.tool);
+        }
+        unsent
     }
 
     /// Notes a call, and returns the id under which it is recorded: its own, or one with `suffix` where a server gives none or
