@@ -3,6 +3,7 @@
 //! Read in order, the response items are what the model sees; a compaction replaces all of them by the list that it names.
 //! The items that the model wrote in a row, up to the next input, are the answer to one request.
 
+mod content;
 mod history;
 mod item;
 mod scope;
@@ -216,7 +217,7 @@ impl Rollout {
             .map_or(text, |payload| payload.get());
         let outcome = match parsed.kind.as_deref() {
             Some("session_meta") | None => Ok(()),
-            Some("response_item") => read(payload).map(|item: Item| {
+            Some("response_item") => Item::parse(payload).map(|item| {
                 if item.is_known() {
                     self.item(&item, time, line);
                 } else {
@@ -240,7 +241,9 @@ impl Rollout {
                 | "function_call"
                 | "function_call_output"
                 | "local_shell_call",
-            ) if parsed.payload.is_none() => read(payload).map(|item| self.item(&item, time, line)),
+            ) if parsed.payload.is_none() => {
+                Item::parse(payload).map(|item| self.item(&item, time, line))
+            }
             Some(other) => {
                 self.keep(other, payload, time, line, output);
                 Ok(())

@@ -25,8 +25,7 @@ mod output;
 mod pi;
 mod recording;
 mod sandbox;
-#[cfg(test)]
-mod work;
+mod unreadable;
 
 use std::fs::File;
 use std::io::Read as _;

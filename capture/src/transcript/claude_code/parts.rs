@@ -3,6 +3,7 @@
 use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{Part, PartKind, PartOrigin};
 
+use super::super::unreadable::unreadable_by_hash;
 use super::record::{Attachment, Block, Message, Origin, Record, texts};
 
 /// What stands in the place of a tool result that the program emptied.
@@ -24,23 +25,28 @@ pub(super) fn of_user(record: &Record, message: &Message) -> Vec<Part> {
     let blocks = message.blocks();
     blocks
         .into_iter()
-        .filter_map(|block| user_part(record, block))
+        .flat_map(|block| user_parts(record, block))
         .collect()
 }
 
-fn user_part(record: &Record, block: Block) -> Option<Part> {
+fn user_parts(record: &Record, block: Block) -> Vec<Part> {
     match block.kind.as_str() {
-        "text" => {
-            let text = block.text.filter(|text| !text.is_empty())?;
-            let (kind, origin) = user_kind(record, &text);
-            Some(Part {
-                origin,
-                ..Part::inline(kind, text)
-            })
+        "tool_result" => result_parts(block),
+        "image" | "document" => vec![medium_part(&block)],
+        kind => {
+            let unread = block
+                .unread
+                .map(|hash| unreadable_by_hash(PartKind::User, hash, kind));
+            let text = block.text.filter(|text| !text.is_empty());
+            let said = text.filter(|_| unread.is_none()).map(|text| {
+                let (kind, origin) = user_kind(record, &text);
+                Part {
+                    origin,
+                    ..Part::inline(kind, text)
+                }
+            });
+            said.into_iter().chain(unread).collect()
         }
-        "tool_result" => Some(result_part(block)),
-        "image" | "document" => Some(medium_part(&block)),
-        _ => None,
     }
 }
 
@@ -63,19 +69,29 @@ fn user_kind(record: &Record, text: &str) -> (PartKind, Option<PartOrigin>) {
     (PartKind::User, origin)
 }
 
-fn result_part(block: Block) -> Part {
+/// A result's texts as one part, and a part for each block of it that is not understood.
+fn result_parts(block: Block) -> Vec<Part> {
     let content = super::record::blocks(block.content.as_deref());
-    let texts: Vec<String> = content
-        .into_iter()
-        .filter_map(|inner| match inner.kind.as_str() {
-            "image" | "document" => medium_part(&inner).text,
-            _ => inner.text,
-        })
-        .collect();
-    Part {
+    let (mut texts, mut parts) = (Vec::new(), Vec::new());
+    for inner in content {
+        match inner.kind.as_str() {
+            "image" | "document" => texts.extend(medium_part(&inner).text),
+            kind => {
+                let unread = inner.unread.filter(|_| inner.text.is_none());
+                parts.extend(unread.map(|hash| Part {
+                    call_id: block.tool_use_id.clone(),
+                    ..unreadable_by_hash(PartKind::ToolResult, hash, kind)
+                }));
+                texts.extend(inner.text);
+            }
+        }
+    }
+    let said = Part {
         call_id: block.tool_use_id,
         ..Part::inline(PartKind::ToolResult, texts.join("\n"))
-    }
+    };
+    parts.insert(0, said);
+    parts
 }
 
 /// An image or a document: what it is and its hash. Its bytes are not kept.
@@ -112,38 +128,59 @@ pub(super) fn of_assistant(message: &Message) -> Vec<Part> {
     message
         .blocks()
         .into_iter()
-        .filter_map(|block| match block.kind.as_str() {
-            "text" => {
-                let text = block.text.filter(|text| !text.is_empty())?;
-                Some(Part::inline(PartKind::Assistant, text))
-            }
-            "thinking" => {
-                let text = block.thinking.filter(|text| !text.is_empty())?;
-                Some(Part::inline(PartKind::Reasoning, text))
-            }
-            "redacted_thinking" => Some(Part {
+        .flat_map(assistant_parts)
+        .collect()
+}
+
+fn assistant_parts(block: Block) -> Vec<Part> {
+    let said = |kind: PartKind, text: Option<String>| {
+        let text = text.filter(|text| !text.is_empty());
+        text.map(|text| Part::inline(kind, text))
+    };
+    let part = match block.kind.as_str() {
+        "text" => said(PartKind::Assistant, block.text),
+        "thinking" => said(PartKind::Reasoning, block.thinking),
+        "redacted_thinking" => {
+            let data = block.data.unwrap_or_default();
+            Some(Part {
                 encrypted: true,
-                ..Part::by_hash(PartKind::Reasoning, ContentHash::of(block.data?.as_bytes()))
-            }),
-            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let name = block.name.unwrap_or_default();
-                let input = block
-                    .input
-                    .map_or_else(String::new, |raw| raw.get().to_owned());
-                Some(Part {
-                    call_id: block.id,
-                    tool: Some(name.clone()),
-                    ..Part::inline(PartKind::ToolCall, format!("{name} {input}"))
-                })
-            }
-            _ => {
-                // What a tool of the provider returned stands in the model's own message.
-                let found = texts(block.content.as_deref()).join("\n");
-                (!found.is_empty()).then(|| Part {
-                    call_id: block.tool_use_id,
-                    ..Part::inline(PartKind::ToolResult, found)
-                })
-            }
+                ..Part::by_hash(PartKind::Reasoning, ContentHash::of(data.as_bytes()))
+            })
+        }
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+            let name = block.name.unwrap_or_default();
+            let input = block
+                .input
+                .map_or_else(String::new, |raw| raw.get().to_owned());
+            Some(Part {
+                call_id: block.id,
+                tool: Some(name.clone()),
+                ..Part::inline(PartKind::ToolCall, format!("{name} {input}"))
+            })
+        }
+        "image" | "document" => Some(medium_part(&block)),
+        _ => return provided_parts(block),
+    };
+    part.into_iter().collect()
+}
+
+/// What a tool of the provider returned stands in the model's own message; or it is something that is not understood.
+fn provided_parts(block: Block) -> Vec<Part> {
+    let inner = super::record::blocks(block.content.as_deref());
+    let is_all_read = !inner.is_empty()
+        && inner
+            .iter()
+            .all(|inner| inner.text.is_some() || inner.unread.is_none());
+    let found = texts(block.content.as_deref()).join("\n");
+    let (call_id, kind) = (block.tool_use_id, PartKind::ToolResult);
+    let said = (!found.is_empty()).then(|| Part::inline(kind, found));
+    let unread = block.unread.filter(|_| !is_all_read);
+    let unread = unread.map(|hash| unreadable_by_hash(kind, hash, &block.kind));
+    let parts = said.into_iter().chain(unread);
+    parts
+        .map(|part| Part {
+            call_id: call_id.clone(),
+            ..part
         })
         .collect()
 }

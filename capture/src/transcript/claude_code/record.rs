@@ -1,5 +1,6 @@
 //! Lines of a Claude Code session, as far as they are understood.
 
+use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -149,7 +150,25 @@ pub(super) struct Block {
     pub(super) content: Option<Box<RawValue>>,
     pub(super) is_error: Option<bool>,
     pub(super) source: Option<Source>,
+    /// Hash of its JSON, where it is of a type that is not understood.
+    #[serde(skip)]
+    pub(super) unread: Option<ContentHash>,
 }
+
+/// Types of blocks that are understood.
+const UNDERSTOOD: [&str; 9] = [
+    "text",
+    "thinking",
+    "redacted_thinking",
+    "tool_use",
+    "server_tool_use",
+    "mcp_tool_use",
+    "tool_result",
+    "image",
+    "document",
+];
+/// Types of blocks that hold all that they say in fields of their own: they are told as they stand.
+const TOLD_WHOLE: [&str; 2] = ["tool_reference", "search_result"];
 
 /// The bytes of an image or a document.
 #[derive(Debug, Default, Deserialize)]
@@ -250,17 +269,25 @@ pub(super) fn blocks(content: Option<&RawValue>) -> Vec<Block> {
     match serde_json::from_str::<Vec<Box<RawValue>>>(content) {
         // One block that is not understood does not hide the others.
         Ok(list) => list.iter().map(|raw| block(raw.get())).collect(),
-        Err(_) => Vec::new(),
+        Err(_) => vec![block(content)],
     }
 }
 
 fn block(raw: &str) -> Block {
-    serde_json::from_str(raw)
-        .or_else(|_| serde_json::from_str::<String>(raw).map(text_block))
-        .unwrap_or_else(|_| Block {
-            kind: "unknown".to_owned(),
-            ..Block::default()
-        })
+    let read = serde_json::from_str(raw).or_else(|_| {
+        let text = serde_json::from_str::<String>(raw);
+        text.map(text_block)
+    });
+    let mut block = read.unwrap_or_else(|_| Block {
+        kind: "unknown".to_owned(),
+        ..Block::default()
+    });
+    if TOLD_WHOLE.contains(&block.kind.as_str()) {
+        block.text = Some(raw.to_owned());
+    } else if !UNDERSTOOD.contains(&block.kind.as_str()) {
+        block.unread = Some(ContentHash::of(raw.as_bytes()));
+    }
+    block
 }
 
 fn text_block(text: String) -> Block {

@@ -7,7 +7,7 @@ use remembrancer_schema::payload::{
 
 use super::super::assembly::Piece;
 use super::super::{Answer, Call, Line, Output, Returned};
-use super::item::{Compacted, Item, read};
+use super::item::{Compacted, Item};
 use super::{REFUSAL, Rollout, SUMMARY_BYTES_MAX};
 use crate::cut::prefix;
 
@@ -192,7 +192,7 @@ impl Rollout {
             Some(list) => {
                 self.incomplete = None;
                 for raw in &list {
-                    let Ok(item) = read::<Item>(raw.get()) else {
+                    let Ok(item) = Item::parse(raw.get()) else {
                         output.notice(
                             Some(line.number),
                             "an item of the new history is not understood",

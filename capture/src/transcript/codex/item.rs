@@ -5,7 +5,9 @@ use remembrancer_schema::payload::{Part, PartKind, PartOrigin, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::super::unreadable::unreadable_by_hash;
 use super::super::{Line, whole_characters};
+use super::content::{Content, contents, image};
 
 /// One line: its type, and what it carries.
 #[derive(Debug, Deserialize)]
@@ -119,21 +121,18 @@ pub(super) struct Item {
     pub(super) call_id: Option<String>,
     id: Option<String>,
     output: Option<Box<RawValue>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Content {
-    #[serde(rename = "type")]
-    kind: String,
-    text: Option<String>,
-    image_url: Option<String>,
+    /// Of the whole item, where its parts cannot be read from it.
+    #[serde(skip)]
+    unread: Option<ContentHash>,
 }
 
 /// What a tool gave back.
+#[derive(Default)]
 pub(super) struct ItemOutput {
     pub(super) text: String,
     pub(super) is_error: bool,
+    /// What of it is no text and cannot be read.
+    unread: Vec<Part>,
 }
 
 /// Reads JSON of a line; a text that was cut within a character is repaired.
@@ -154,6 +153,18 @@ impl RolloutLine {
 }
 
 impl Item {
+    /// Reads an item.
+    pub(super) fn parse(json: &str) -> Result<Self, String> {
+        let mut item: Self = read(json)?;
+        if matches!(
+            item.kind.as_str(),
+            "image_generation_call" | "tool_search_call"
+        ) {
+            item.unread = Some(ContentHash::of(json.as_bytes()));
+        }
+        Ok(item)
+    }
+
     /// Whether the model wrote it.
     pub(super) fn is_models(&self) -> bool {
         match self.kind.as_str() {
@@ -229,8 +240,7 @@ impl Item {
     pub(super) fn texts(&self) -> Vec<String> {
         contents(self.content.as_deref())
             .into_iter()
-            .filter_map(|content| content.text)
-            .filter(|text| !text.is_empty())
+            .filter_map(Content::text)
             .collect()
     }
 
@@ -245,24 +255,28 @@ impl Item {
             return None;
         }
         let raw = self.output.as_deref()?;
-        if let Ok(structured) = serde_json::from_str::<Structured>(raw.get()) {
+        let is_object = raw.get().starts_with('{');
+        if is_object && let Ok(structured) = serde_json::from_str::<Structured>(raw.get()) {
+            // One that is neither is told as it stands: all of it is what the model is sent.
+            let is_known = structured.content.is_some() || structured.success.is_some();
+            let content = structured.content.filter(|_| is_known);
             return Some(ItemOutput {
-                text: structured.content.unwrap_or_default(),
+                text: content.unwrap_or_else(|| raw.get().to_owned()),
                 is_error: structured.success == Some(false),
+                unread: Vec::new(),
             });
         }
-        let texts: Vec<String> = contents(Some(raw))
-            .into_iter()
-            .filter_map(|content| {
-                content
-                    .text
-                    .or_else(|| image(content.image_url.as_deref()?))
-            })
-            .collect();
-        Some(ItemOutput {
-            text: texts.join("\n"),
-            is_error: false,
-        })
+        let mut output = ItemOutput::default();
+        let mut texts: Vec<String> = Vec::new();
+        for content in contents(Some(raw)) {
+            match content {
+                Content::Text(text) => texts.push(text),
+                Content::Image(url) => texts.push(image(&url)),
+                other => output.unread.extend(other.part(PartKind::ToolResult)),
+            }
+        }
+        output.text = texts.join("\n");
+        Some(output)
     }
 
     /// What it adds to a context.
@@ -274,13 +288,16 @@ impl Item {
                 self.encrypted(PartKind::Summary)
             }
             kind if kind.ends_with("_output") => {
-                let text = self
-                    .tool_output()
-                    .map_or_else(String::new, |output| output.text);
-                vec![Part {
-                    call_id: self.call_id.clone(),
-                    ..Part::inline(PartKind::ToolResult, text)
-                }]
+                let output = self.tool_output().unwrap_or_default();
+                let text = Part::inline(PartKind::ToolResult, output.text);
+                let parts = [text].into_iter().chain(output.unread);
+                let call_id = &self.call_id;
+                parts
+                    .map(|part| Part {
+                        call_id: call_id.clone(),
+                        ..part
+                    })
+                    .collect()
             }
             _ if self.is_call() => {
                 let arguments = self.call_arguments().unwrap_or_default();
@@ -290,7 +307,12 @@ impl Item {
                     ..Part::inline(PartKind::ToolCall, format!("{} {arguments}", self.tool()))
                 }]
             }
-            _ => Vec::new(),
+            kind => {
+                let unread = self.unread.into_iter();
+                unread
+                    .map(|hash| unreadable_by_hash(PartKind::Assistant, hash, kind))
+                    .collect()
+            }
         }
     }
 
@@ -303,13 +325,11 @@ impl Item {
         contents(self.content.as_deref())
             .into_iter()
             .filter_map(|content| {
-                if let Some(url) = &content.image_url {
-                    return Some(Part {
-                        stub: true,
-                        ..Part::inline(PartKind::Other, image(url)?)
-                    });
+                let other = content.part(kind);
+                if other.is_some() {
+                    return other;
                 }
-                let text = content.text.filter(|text| !text.is_empty())?;
+                let text = content.text()?;
                 if kind == PartKind::User && is_programs_own(&text) {
                     let is_rules = text.starts_with(RULES_HEADING);
                     return Some(Part {
@@ -330,9 +350,11 @@ impl Item {
         let summaries = contents(self.summary.as_deref())
             .into_iter()
             .chain(contents(self.content.as_deref()))
-            .filter_map(|content| content.text)
-            .filter(|text| !text.is_empty())
-            .map(|text| Part::inline(PartKind::Reasoning, text));
+            .filter_map(|content| {
+                let kind = PartKind::Reasoning;
+                let other = content.part(kind);
+                other.or_else(|| Some(Part::inline(kind, content.text()?)))
+            });
         summaries
             .chain(self.encrypted(PartKind::Reasoning))
             .collect()
@@ -364,30 +386,4 @@ fn is_programs_own(text: &str) -> bool {
         "<subagent_notification>",
     ];
     OWN.iter().any(|own| text.starts_with(own))
-}
-
-fn contents(content: Option<&RawValue>) -> Vec<Content> {
-    let Some(content) = content.map(RawValue::get) else {
-        return Vec::new();
-    };
-    if let Ok(text) = serde_json::from_str::<String>(content) {
-        return vec![Content {
-            kind: "text".to_owned(),
-            text: Some(text),
-            image_url: None,
-        }];
-    }
-    let list: Vec<Box<RawValue>> = serde_json::from_str(content).unwrap_or_default();
-    list.iter()
-        .filter_map(|raw| serde_json::from_str::<Content>(raw.get()).ok())
-        .filter(|content| content.kind != "encrypted_content")
-        .collect()
-}
-
-fn image(url: &str) -> Option<String> {
-    Some(format!(
-        "[image, {} bytes as an address, BLAKE3 {}]",
-        url.len(),
-        ContentHash::of(url.as_bytes())
-    ))
 }

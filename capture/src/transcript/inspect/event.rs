@@ -293,7 +293,9 @@ fn content_parts(
         let block: Value = serde_json::from_str(raw.get())?;
         let field = |name: &str| block.get(name).and_then(Value::as_str);
         match field("type") {
-            Some("text") => parts.extend(field("text").map(|text| with_text(like, text))),
+            Some("text") if field("text").is_some() => {
+                parts.extend(field("text").map(|text| with_text(like, text)));
+            }
             Some("reasoning") => {
                 let text = field("reasoning").unwrap_or("");
                 let is_hidden = block.get("redacted") == Some(&Value::Bool(true));

@@ -58,7 +58,9 @@ impl Message<'_> {
         let blocks = match content {
             Some(Ok(Value::Array(blocks))) => blocks,
             Some(Ok(other)) => vec![other],
-            _ => Vec::new(),
+            // Valid as JSON and still not to be held, such as a number that is too large: something was there.
+            Some(Err(_)) => vec![Value::Bool(false)],
+            None => Vec::new(),
         };
         for block in blocks.iter().filter(|block| !block.is_null()) {
             let text = block.get("text").unwrap_or(block).as_str();

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::transcript::unreadable::unreadable;
 use crate::transcript::{Call, Line};
 
 /// An event, read.
@@ -52,9 +53,11 @@ impl Record {
         };
         let verbatim: Verbatim<'_> =
             serde_json::from_str(text).map_err(|error| format!("the event: {error}"))?;
-        let schemas = verbatim
-            .tools
-            .map(|tools| serde_json::from_str::<Vec<&RawValue>>(tools.get()).unwrap_or_default());
+        // Of another shape than a list they are told as they stand.
+        let schemas = verbatim.tools.filter(|tools| tools.get() != "null");
+        let schemas = schemas.map(|tools| {
+            serde_json::from_str::<Vec<&RawValue>>(tools.get()).unwrap_or_else(|_| vec![tools])
+        });
         let forgotten = fields.get("forgotten_event_ids").and_then(Value::as_array);
         let forgotten = forgotten.into_iter().flatten().filter_map(Value::as_str);
         let offset = fields.get("summary_offset").and_then(Value::as_u64);
@@ -189,9 +192,18 @@ impl Record {
                 encrypted: true,
                 ..Part::by_hash(PartKind::Reasoning, ContentHash::of(data.as_bytes()))
             }));
+            if thinking.is_none() && hidden.is_none() {
+                parts.extend(unread_part(block, &Part::inline(PartKind::Reasoning, "")));
+            }
         }
-        let said = self.said().into_iter();
-        parts.extend(said.map(|text| Part::inline(PartKind::Assistant, text)));
+        let content = match self.kind.as_str() {
+            "MessageEvent" => holder.get("content"),
+            _ => holder.get("thought"),
+        };
+        parts.extend(content_parts(
+            content,
+            &Part::inline(PartKind::Assistant, ""),
+        ));
         if let Some(call) = self.call() {
             let arguments = call.arguments.as_deref().unwrap_or("");
             parts.push(Part {
@@ -270,21 +282,44 @@ fn texts(content: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// The parts of a content. An image is a part that cannot be read as text.
+/// The parts of a content. An image, or what is not understood, is a part that cannot be read as text.
 fn content_parts(content: Option<&Value>, like: &Part) -> Vec<Part> {
-    let blocks = match content {
+    let part = |block: &Value| match text_of(block) {
+        Some(text) => Some(with_text(like, text)),
+        None => unread_part(block, like),
+    };
+    blocks(content).into_iter().filter_map(part).collect()
+}
+
+/// The blocks of a content.
+fn blocks(content: Option<&Value>) -> Vec<&Value> {
+    match content {
         Some(Value::Array(blocks)) => blocks.iter().collect(),
         Some(other) => vec![other],
         None => Vec::new(),
-    };
-    let part = |block: &Value| match text_of(block) {
-        Some(text) => Some(with_text(like, text)),
-        None => block.get("image_urls").map(|urls| Part {
+    }
+}
+
+/// What stands for a block that is no text; none for an empty one.
+fn unread_part(block: &Value, like: &Part) -> Option<Part> {
+    let text = block.get("text").unwrap_or(block);
+    if text.is_null() || text.is_string() {
+        return None;
+    }
+    if let Some(urls) = block.get("image_urls") {
+        return Some(Part {
             text: None,
             hash: Some(ContentHash::of(urls.to_string().as_bytes())),
             withheld: Some("an image".to_owned()),
             ..like.clone()
-        }),
-    };
-    blocks.into_iter().filter_map(part).collect()
+        });
+    }
+    let told_type = block.get("type").and_then(Value::as_str);
+    let unread = unreadable(like.kind, &block.to_string(), told_type.unwrap_or_default());
+    Some(Part {
+        text: None,
+        hash: unread.hash,
+        withheld: unread.withheld,
+        ..like.clone()
+    })
 }

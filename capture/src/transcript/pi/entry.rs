@@ -5,6 +5,7 @@ use remembrancer_schema::payload::{Part, PartKind, PartOrigin, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::super::unreadable::unreadable_by_hash;
 use super::super::{Line, whole_characters};
 
 /// One line. Fields that it does not name are not read.
@@ -56,8 +57,8 @@ struct PiUsage {
     cache_write: u64,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct Block {
     #[serde(rename = "type")]
     kind: String,
@@ -68,7 +69,13 @@ struct Block {
     arguments: Option<Box<RawValue>>,
     data: Option<String>,
     mime_type: Option<String>,
+    /// Hash of its JSON, where it is not understood.
+    #[serde(skip)]
+    unread: Option<ContentHash>,
 }
+
+/// Types of blocks that are understood.
+const UNDERSTOOD: [&str; 4] = ["text", "thinking", "toolCall", "image"];
 
 /// A call in a message.
 pub(super) struct BlockCall {
@@ -107,19 +114,28 @@ fn blocks(content: Option<&RawValue>) -> Vec<Block> {
     let Some(content) = content.map(RawValue::get) else {
         return Vec::new();
     };
-    if let Ok(text) = serde_json::from_str::<String>(content) {
-        return vec![Block {
-            kind: "text".to_owned(),
-            text: Some(text),
-            thinking: None,
-            id: None,
-            name: None,
-            arguments: None,
-            data: None,
-            mime_type: None,
-        }];
+    match serde_json::from_str::<Vec<Box<RawValue>>>(content) {
+        // One block that is not understood does not hide the others.
+        Ok(list) => list.iter().map(|raw| Block::of(raw.get())).collect(),
+        Err(_) => vec![Block::of(content)],
     }
-    serde_json::from_str(content).unwrap_or_default()
+}
+
+impl Block {
+    fn of(raw: &str) -> Self {
+        if let Ok(text) = serde_json::from_str::<String>(raw) {
+            return Self {
+                kind: "text".to_owned(),
+                text: Some(text),
+                ..Self::default()
+            };
+        }
+        let mut block: Self = serde_json::from_str(raw).unwrap_or_default();
+        if !UNDERSTOOD.contains(&block.kind.as_str()) {
+            block.unread = Some(ContentHash::of(raw.as_bytes()));
+        }
+        block
+    }
 }
 
 fn text_of(blocks: &[Block]) -> String {
@@ -188,7 +204,7 @@ impl Message {
                     ..Part::inline(PartKind::Other, text)
                 }
             }
-            _ => return None,
+            told_type => unreadable_by_hash(kind, block.unread?, told_type),
         };
         Some(Part {
             call_id: self.tool_call_id.clone().filter(|_| is_result),
