@@ -10,6 +10,7 @@ pub mod conversation;
 mod cut;
 pub mod delivery;
 pub mod hook;
+mod members;
 pub mod mission_continuity;
 pub mod mission_file;
 pub mod model_api;
@@ -24,5 +25,6 @@ pub mod spool;
 mod tls;
 pub mod transcript;
 
+pub use members::Members;
 pub use new_event::{NewEvent, WriteError, Written};
 pub use session_writer::SessionWriter;

@@ -1,10 +1,11 @@
 //! The hooks that each program is to run, put into its settings beside those that are there.
 
+use remembrancer_capture::Members;
 use remembrancer_capture::hook::Program;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::document::{self, Members};
+use super::document;
 
 /// Seconds after which a program no longer waits for a hook that hangs.
 const TIMEOUT_SECONDS: u32 = 5;
