@@ -16,6 +16,7 @@ pub mod mission_file;
 pub mod model_api;
 mod new_event;
 pub mod otlp;
+pub mod private;
 pub mod proxy;
 #[cfg(test)]
 mod recorded_data;

@@ -6,11 +6,12 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use remembrancer_capture::hook::Program;
+use remembrancer_capture::private;
 use remembrancer_capture::spool::Spool;
 
 use super::place::Place;
 use super::receive::{self, Came, PAYLOAD_BYTES_MAX};
-use super::standing_file::{Held, make_private, replace};
+use super::standing_file::{Held, replace};
 
 /// Ending of the folders that they wait in.
 const LATE: &str = "late";
@@ -26,7 +27,7 @@ fn folder(place: &Place, name: &str) -> PathBuf {
 /// Keeps a payload: the time on a line, then the payload.
 pub(super) fn leave(place: &Place, name: &str, came: &Came<'_>) -> io::Result<()> {
     let folder = folder(place, name);
-    make_private(&folder)?;
+    private::make_folder(&folder)?;
     let text = [came.time.as_bytes(), b"\n", came.bytes].concat();
     replace(&folder.join(format!("{}.payload", came.name)), &text)
 }

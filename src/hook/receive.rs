@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use remembrancer_capture::Written;
 use remembrancer_capture::hook::{self, Arrival, Attached, HookPayload, Program, TranscriptCopy};
+use remembrancer_capture::private;
 use remembrancer_capture::spool::{Record, Spool, SpoolOptions};
 use remembrancer_schema::{ContentHash, SessionId};
 
 use super::place::Place;
-use super::standing_file::{Held, make_private, name_of};
+use super::standing_file::{Held, name_of};
 use super::{files, late, sending};
 
 /// Largest payload that is taken, in bytes.
@@ -246,9 +247,9 @@ fn unread(program: Program) -> Option<SessionId> {
 pub(super) fn note_loss(path: &Path, reason: &str) {
     let open = || -> io::Result<()> {
         if let Some(folder) = path.parent() {
-            make_private(folder)?;
+            private::make_folder(folder)?;
         }
-        let mut options = std::fs::OpenOptions::new();
+        let mut options = private::options();
         options.append(true).create(true);
         #[cfg(unix)]
         {
@@ -256,11 +257,9 @@ pub(super) fn note_loss(path: &Path, reason: &str) {
             use std::os::unix::fs::OpenOptionsExt as _;
             // Whoever else may write there must not lead this elsewhere.
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-            options
-                .mode(0o600)
-                .custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+            options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
         }
-        let mut file = options.open(path)?;
+        let mut file = private::open(&options, path)?;
         if file.metadata()?.len() < LOSSES_BYTES_MAX {
             let line: String = reason
                 .chars()

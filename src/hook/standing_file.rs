@@ -1,11 +1,12 @@
 //! What is known of a session, kept between two hooks; and what became of the last sending.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use remembrancer_capture::hook::{Program, SessionStanding};
+use remembrancer_capture::private;
 use remembrancer_schema::ContentHash;
 use serde::{Deserialize, Serialize};
 
@@ -37,11 +38,11 @@ pub(super) struct Held {
 impl Held {
     /// Waits for the others and reads. What cannot be read counts as nothing known.
     pub(super) fn take(place: &Place, name: &str) -> io::Result<Self> {
-        make_private(&place.standing)?;
+        private::make_folder(&place.standing)?;
         let path = place.standing.join(format!("{name}.json"));
-        let lock = private()
-            .truncate(false)
-            .open(place.standing.join(format!("{name}.lock")))?;
+        let mut options = private::options();
+        let options = options.write(true).create(true).truncate(false);
+        let lock = private::open(options, &place.standing.join(format!("{name}.lock")))?;
         wait_for(&lock)?;
         let standing = match read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
@@ -135,7 +136,7 @@ pub(crate) fn last_send(place: &Place) -> LastSend {
 
 /// Notes what became of a sending.
 pub(super) fn note_send(place: &Place, last: &LastSend) -> io::Result<()> {
-    make_private(&place.standing)?;
+    private::make_folder(&place.standing)?;
     replace(&place.standing.join(LAST_SEND), &serde_json::to_vec(last)?)
 }
 
@@ -150,23 +151,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Puts a file in the place of another, so that a reader sees one or the other. Each writer holds a lock.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
-    private().truncate(true).open(&new)?.write_all(bytes)?;
+    let mut options = private::options();
+    private::open(options.write(true).create(true).truncate(true), &new)?.write_all(bytes)?;
     fs::rename(&new, path)
-}
-
-/// For writing a file that is for its owner alone.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-pub(super) fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

@@ -1,11 +1,11 @@
 //! Events that a recorder refused for good, where people can look at them.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::json;
 
+use crate::private;
 use crate::spool::SpoolError;
 
 /// Name of the file, beside the segments.
@@ -26,11 +26,8 @@ pub(super) fn line(problem: &str, event: &[u8]) -> Vec<u8> {
 /// Appends a line.
 pub(super) fn keep(folder: &Path, line: &[u8]) -> Result<(), SpoolError> {
     let kept = || {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(folder.join(FILE))?;
+        let mut options = private::options();
+        let mut file = private::open(options.append(true).create(true), &folder.join(FILE))?;
         if file.metadata()?.len() + line.len() as u64 > FILE_BYTES_MAX {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use remembrancer_schema::{ContentHash, SessionId};
 
 use crate::conversation::Conversation;
-use crate::spool::{make_private, private};
+use crate::private;
 
 /// Most conversations that are read at a start; the newest.
 const CONVERSATIONS_MAX: usize = 4096;
@@ -40,7 +40,7 @@ impl Remembered {
 
     /// Every conversation that is remembered, oldest first. What cannot be read is passed over: its conversation begins anew.
     pub(super) fn load(&self, now: SystemTime) -> Vec<Conversation> {
-        let mut files = match make_private(&self.folder).and_then(|()| self.files()) {
+        let mut files = match private::make_folder(&self.folder).and_then(|()| self.files()) {
             Ok(files) => files,
             Err(error) => {
                 tracing::warn!(folder = %self.folder.display(), %error, "no conversation is remembered from the last start");
@@ -95,11 +95,8 @@ impl Remembered {
         let bytes = serde_json::to_vec(conversation)?;
         let path = self.path(&conversation.session);
         let new = path.with_extension(format!("{}.new", self.writer));
-        let written = private()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&new)
+        let mut options = private::options();
+        let written = private::open(options.write(true).create(true).truncate(true), &new)
             .and_then(|mut file| file.write_all(&bytes))
             .and_then(|()| fs::rename(&new, path));
         if written.is_err() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::frame::{self, Found};
 use super::segment::{Segment, segment_path, segments};
 use super::{Gap, GapFile, Record, SpoolError, disk, lock_file};
+use crate::private;
 use serde::{Deserialize, Serialize};
 
 /// The place up to which everything was delivered.
@@ -88,11 +89,8 @@ impl Drainer {
         let bytes = serde_json::to_vec(&end).map_err(|error| failed(error.into()))?;
         let path = self.folder.join(POSITION);
         let new = self.folder.join("delivered.new");
-        super::private()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&new)
+        let mut options = private::options();
+        private::open(options.write(true).create(true).truncate(true), &new)
             .and_then(|mut file| file.write_all(&bytes))
             .and_then(|()| fs::rename(&new, &path))
             .map_err(failed)?;

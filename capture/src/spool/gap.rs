@@ -7,6 +7,8 @@ use std::path::Path;
 use remembrancer_schema::SessionId;
 use serde::{Deserialize, Serialize};
 
+use crate::private;
+
 /// Size of the file, which never changes.
 const FILE_BYTES: usize = 96 * 1024;
 /// Most sessions that are counted by themselves.
@@ -37,12 +39,9 @@ pub(super) struct GapFile(File);
 impl GapFile {
     /// Opens the file, or makes it at its full size.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let mut file = super::private()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+        let mut options = private::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = private::open(&options, path)?;
         if file.metadata()?.len() < FILE_BYTES as u64 {
             write(&mut file, &[])?;
         }

@@ -23,7 +23,7 @@ mod segment;
 mod tests;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -37,6 +37,8 @@ pub use place::folder_for;
 
 use gap::GapFile;
 use segment::{Segment, Sizes, segment_path, segments};
+
+use crate::private;
 
 /// A segment that has more bytes than this gets no more records.
 const SEGMENT_BYTES_MAX: u64 = 1024 * 1024;
@@ -111,7 +113,7 @@ impl Spool {
     /// Opens the spool in a folder, and makes the folder, for its owner alone, if it is not there.
     pub fn open(folder: &Path, options: SpoolOptions) -> Result<Self, SpoolError> {
         let failed = |what| move |error| disk(folder, what, error);
-        make_private(folder).map_err(failed("making the folder"))?;
+        private::make_folder(folder).map_err(failed("making the folder"))?;
         let lock = lock_file(&folder.join("append.lock")).map_err(failed("opening its lock"))?;
         let gaps = GapFile::open(&folder.join("gaps")).map_err(failed("opening its gaps"))?;
         Ok(Self {
@@ -253,11 +255,8 @@ impl Spool {
         let (number, at) = self.place(last.as_ref(), *written).map_err(failed)?;
         let path = segment_path(&self.folder, number);
         let is_new = at == 0;
-        let mut file = private()
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(failed)?;
+        let mut options = private::options();
+        let mut file = private::open(options.append(true).create(true), &path).map_err(failed)?;
         if let Err(error) = file.write_all(&bytes) {
             // A frame that was cut off goes away with the next append. Whole ones stay: they may be delivered already, and
             // what is appended in their place would then be taken for delivered too.
@@ -332,29 +331,8 @@ fn disk(folder: &Path, what: &'static str, error: io::Error) -> SpoolError {
 }
 
 fn lock_file(path: &Path) -> io::Result<File> {
-    private()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-}
-
-/// Makes a folder that only its owner can read: it holds what agents said.
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// Options for a file that only its owner can read, where opening makes it.
-pub(crate) fn private() -> OpenOptions {
-    #[cfg_attr(not(unix), allow(unused_mut))]
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
+    let mut options = private::options();
+    private::open(options.write(true).create(true).truncate(false), path)
 }
 
 /// A file's name is on disk only once its folder is.

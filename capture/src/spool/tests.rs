@@ -1,5 +1,6 @@
 //! Spools on real folders: order, limits, crashes, several processes.
 
+use std::fs;
 use std::io::Write as _;
 
 use super::*;
@@ -324,4 +325,40 @@ fn a_damaged_header_is_counted_and_what_stands_behind_it_stays() {
     assert_eq!(batch.damaged, 1);
     drain_side.delivered(&batch).expect("noted");
     assert!(spool.is_empty().expect("readable"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_spool_that_others_could_read_is_its_owners_alone_once_it_is_used() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let parent = tempfile::tempdir().expect("a folder");
+    let folder = parent.path().join("spool");
+    open(&folder)
+        .append(&session(), &[event("one")])
+        .expect("appended");
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+    };
+    set(&folder, 0o755);
+    for entry in fs::read_dir(&folder).expect("listed") {
+        set(&entry.expect("readable").path(), 0o644);
+    }
+    let spool = open(&folder);
+    spool.append(&session(), &[event("two")]).expect("appended");
+    assert_eq!(drain(&mut drainer(&spool)), ["one", "two"]);
+    spool
+        .append(&session(), &[event("three")])
+        .expect("appended");
+    let mode = |path: &Path| {
+        let metadata = fs::metadata(path).expect("it is there");
+        metadata.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&folder), 0o700);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).expect("listed") {
+        let path = entry.expect("readable").path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        names.push(path.file_name().expect("a name").to_owned());
+    }
+    assert!(names.len() >= 4, "{names:?}");
 }

@@ -52,6 +52,24 @@ def test_files_and_folder_are_the_users_own(tmp_path: Path) -> None:
     spool.close()
 
 
+def test_what_others_could_read_is_the_users_own_once_it_is_used(tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir(mode=0o755)
+    left = left_behind(folder, [event(1)])
+    left.chmod(0o644)
+    folder.chmod(0o755)
+    spool = Spool.open(folder, Limits(), "here")
+    assert spool.adopt()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert left.stat().st_mode & 0o777 == 0o600
+    spool.close()
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    Spool.open(shared, Limits(), "here").close()
+    assert shared.stat().st_mode & 0o7777 == 0o1777
+
+
 def test_what_a_live_process_writes_is_left_alone_and_what_an_ended_one_left_is_taken(tmp_path: Path) -> None:
     mine, other = Spool.open(tmp_path, Limits(), "here"), Spool.open(tmp_path, Limits(), "here")
     other.append([event(1), event(2)])

@@ -116,7 +116,8 @@ fn keep_copy(path: &Path, before: &str) -> Result<PathBuf, Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     for number in 1..=COPIES_MAX {
         let copy = path.with_file_name(format!("{name}.before-remembrancer-{number}"));
-        let made = std::fs::OpenOptions::new()
+        // For the owner alone until it has the rights of the original.
+        let made = remembrancer_capture::private::options()
             .write(true)
             .create_new(true)
             .open(&copy);

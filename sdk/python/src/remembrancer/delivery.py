@@ -10,6 +10,7 @@ from pathlib import Path
 from .complaint import complain
 from .frame import Frame
 from .outbox import Counts
+from .private import open_file
 from .transport import Answer, Result, Transport, TransportError
 
 _UPLOADED_MAX = 50_000
@@ -143,7 +144,7 @@ def _append(path: Path, data: bytes, bytes_max: int) -> None:
     import os
 
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = open_file(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             if os.fstat(descriptor).st_size + len(data) <= bytes_max:
                 os.write(descriptor, data)

@@ -10,6 +10,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from .frame import HEADER, Frame
+from .private import make_folder
 from .settings import Limits
 from .spool_file import SUFFIX, SpoolFile, Taken
 
@@ -37,7 +38,7 @@ class Spool:
     @staticmethod
     def open(folder: Path, limits: Limits, destination: str) -> Spool:
         """Makes the folder where it is missing. Raises `OSError` where that is not possible."""
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
         note = folder / "destination.txt"
         if not note.exists():
             note.write_text(destination + "\n", encoding="utf-8")

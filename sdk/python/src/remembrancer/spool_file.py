@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .file_lock import lock
 from .frame import HEAD_BYTES, HEADER, Frame, Head
+from .private import open_file
 
 SUFFIX = ".spool"
 _READ_BYTES = 256 * 1024
@@ -45,7 +46,7 @@ class SpoolFile:
         name = f"{time.time_ns() // 1_000_000:013d}-{os.getpid()}-{secrets.token_hex(4)}"
         unfinished = folder / f"{name}.new"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(unfinished, flags, 0o600)
+        descriptor = open_file(unfinished, flags)
         try:
             lock(descriptor)
             _write_all(descriptor, HEADER, 0)
@@ -61,7 +62,7 @@ class SpoolFile:
     def adopt(path: Path) -> SpoolFile | None:
         """Takes over a file whose process has ended; none if it has not, or if another process was faster."""
         try:
-            descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+            descriptor = open_file(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
         except OSError:
             return None
         try:
