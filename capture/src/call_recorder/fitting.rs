@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use remembrancer_schema::limits::CONTEXT_PARTS_MAX;
 use remembrancer_schema::payload::{EventType, Part, ToolReturned, Witness};
 use remembrancer_schema::{ContentHash, ijson};
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::cut::prefix;
+use crate::cut::{CutValue, cut_text, prefix};
 use crate::model_api::{CallResult, ResultContent};
 use crate::spool::RECORD_BYTES_MAX;
 use crate::{SessionWriter, WriteError};
@@ -31,12 +30,7 @@ pub(super) fn text(text: &str) -> String {
     if text.len() <= INLINE_BYTES_MAX / 6 || escaped_len(text) <= INLINE_BYTES_MAX {
         return text.to_owned();
     }
-    let hash = ContentHash::of(text.as_bytes());
-    format!(
-        "{}… [cut: {} bytes, BLAKE3 {hash}]",
-        prefix(text, START_BYTES),
-        text.len()
-    )
+    cut_text(text, START_BYTES)
 }
 
 /// Bytes of a text as JSON.
@@ -72,10 +66,9 @@ pub(super) fn string(text: &str) -> Result<(Box<RawValue>, Option<Vec<u8>>), ser
 }
 
 fn cut(text: &str) -> Result<(Box<RawValue>, Option<Vec<u8>>), serde_json::Error> {
-    let hash = ContentHash::of(text.as_bytes());
-    let told = json!({ "cut": { "bytes": text.len(), "blake3": hash, "start": prefix(text, START_BYTES) } });
+    let told = CutValue::too_long(text, START_BYTES);
     let whole = (text.len() <= RECORD_BYTES_MAX).then(|| text.as_bytes().to_vec());
-    Ok((to_raw_value(&told)?, whole))
+    Ok((told.to_raw(), whole))
 }
 
 /// The event of a result.

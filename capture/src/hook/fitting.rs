@@ -1,13 +1,13 @@
 //! Values and texts that an event cannot hold: too long, or not the strict JSON that records are made of.
 
-use remembrancer_schema::{ContentHash, ijson};
+use remembrancer_schema::ijson;
 use serde_json::value::RawValue;
 
 use super::TEXT_BYTES_MAX;
-use crate::cut::prefix;
+use crate::cut::{CutValue, cut_text};
 
 /// How much of a value that does not fit is kept inline, in bytes.
-const HEAD_BYTES: usize = 16 * 1024;
+const START_BYTES: usize = 16 * 1024;
 
 /// A value as an event holds it.
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub(super) struct Fitted {
 /// The value as it is where an event can hold it; else an object that has its size, its hash and its beginning.
 pub(super) fn value(raw: &RawValue) -> Fitted {
     let text = raw.get();
-    let reason = if text.len() > TEXT_BYTES_MAX {
-        "longer than an event holds".to_owned()
+    let stand_in = if text.len() > TEXT_BYTES_MAX {
+        CutValue::too_long(text, START_BYTES)
     } else {
         // One level deeper than it stands alone: it becomes a member of an event's data.
         match ijson::check(format!("[[{text}]]").as_bytes()) {
@@ -31,19 +31,11 @@ pub(super) fn value(raw: &RawValue) -> Fitted {
                     cut: None,
                 };
             }
-            Err(error) => error.to_string(),
+            Err(error) => CutValue::unfit(text, START_BYTES, error),
         }
     };
-    let stand_in = serde_json::json!({
-        "cut": {
-            "reason": reason,
-            "bytes": text.len(),
-            "blake3": ContentHash::of(text.as_bytes()),
-        },
-        "head": prefix(text, HEAD_BYTES),
-    });
     Fitted {
-        value: serde_json::value::to_raw_value(&stand_in).expect("an object of texts is JSON"),
+        value: stand_in.to_raw(),
         cut: Some(text.as_bytes().to_vec()),
     }
 }
@@ -53,17 +45,14 @@ pub(super) fn text(text: String) -> (String, Option<Vec<u8>>) {
     if text.len() <= TEXT_BYTES_MAX {
         return (text, None);
     }
-    let head = prefix(&text, TEXT_BYTES_MAX);
-    let cut = format!(
-        "{head}\n[cut: {} bytes, BLAKE3 {}]",
-        text.len(),
-        ContentHash::of(text.as_bytes())
-    );
+    let cut = cut_text(&text, TEXT_BYTES_MAX);
     (cut, Some(text.into_bytes()))
 }
 
 #[cfg(test)]
 mod tests {
+    use remembrancer_schema::ContentHash;
+
     use super::*;
 
     fn raw(text: String) -> Box<RawValue> {
@@ -91,7 +80,7 @@ mod tests {
             assert_eq!(stand_in["cut"]["bytes"], whole.len());
             let hash = ContentHash::of(whole.as_bytes()).to_string();
             assert_eq!(stand_in["cut"]["blake3"], hash);
-            assert!(whole.starts_with(stand_in["head"].as_str().expect("a text")));
+            assert!(whole.starts_with(stand_in["cut"]["start"].as_str().expect("a text")));
             assert_eq!(fitted.cut.expect("kept beside"), whole.as_bytes());
         }
     }

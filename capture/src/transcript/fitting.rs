@@ -1,32 +1,28 @@
 //! JSON values that fit into an event.
 
-use remembrancer_schema::ContentHash;
 use remembrancer_schema::ijson;
 use serde_json::value::RawValue;
 
-use crate::cut::prefix;
+use crate::cut::CutValue;
 
 /// Longest JSON of a call's arguments or of a result, in bytes. A longer one is cut and named by its hash.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 /// Deepest nesting of a value that stands within an event.
 const VALUE_DEPTH_MAX: usize = 48;
 
-/// A value as an event can hold it: the same, byte for byte, or if it is too long, too deep or no I-JSON, an object with the
-/// beginning of its text, its size and its hash.
+/// A value as an event can hold it: the same, byte for byte, or if it is too long, too deep or no I-JSON, what stands for it
+/// with its size, its hash and its beginning.
 pub fn fitting(value: &str) -> Box<RawValue> {
-    let is_sound = value.len() <= VALUE_BYTES_MAX
-        && depth(value) <= VALUE_DEPTH_MAX
-        && ijson::check(value.as_bytes()).is_ok();
-    if is_sound && let Ok(raw) = RawValue::from_string(value.to_owned()) {
-        return raw;
+    if value.len() > VALUE_BYTES_MAX {
+        return CutValue::too_long(value, CUT_BYTES).to_raw();
     }
-    let cut = serde_json::json!({
-        "cut": value.len() > CUT_BYTES,
-        "bytes": value.len(),
-        "blake3": ContentHash::of(value.as_bytes()).to_string(),
-        "text": prefix(value, CUT_BYTES),
-    });
-    serde_json::value::to_raw_value(&cut).expect("an object of plain values")
+    if depth(value) > VALUE_DEPTH_MAX {
+        return CutValue::unfit(value, CUT_BYTES, "it nests too deeply").to_raw();
+    }
+    let sound = ijson::check(value.as_bytes()).map_err(|error| error.to_string());
+    let raw = sound
+        .and_then(|()| RawValue::from_string(value.to_owned()).map_err(|error| error.to_string()));
+    raw.unwrap_or_else(|reason| CutValue::unfit(value, CUT_BYTES, reason).to_raw())
 }
 
 /// A text as a JSON string that an event can hold.
@@ -59,6 +55,8 @@ fn depth(value: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use remembrancer_schema::ContentHash;
+
     use super::*;
 
     #[test]
@@ -73,16 +71,17 @@ mod tests {
         let long = serde_json::Value::from("é".repeat(VALUE_BYTES_MAX)).to_string();
         let deep = format!("{}{}", "[".repeat(60), "]".repeat(60));
         let unsound = r#"{"a":1,"a":2}"#;
-        for (value, is_cut) in [(&long[..], true), (&deep[..], false), (unsound, false)] {
+        for (value, is_long) in [(&long[..], true), (&deep[..], false), (unsound, false)] {
             let fitted: serde_json::Value =
                 serde_json::from_str(fitting(value).get()).expect("an object");
+            let fitted = &fitted["cut"];
             assert_eq!(fitted["bytes"], value.len());
-            assert_eq!(fitted["cut"], is_cut);
+            assert_eq!(fitted["reason"].is_null(), is_long);
             assert_eq!(
                 fitted["blake3"],
                 ContentHash::of(value.as_bytes()).to_string()
             );
-            let text = fitted["text"].as_str().expect("a text");
+            let text = fitted["start"].as_str().expect("a text");
             assert!(value.starts_with(text) && !text.is_empty());
         }
     }

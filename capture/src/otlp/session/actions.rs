@@ -4,14 +4,14 @@ use remembrancer_schema::ContentHash;
 use remembrancer_schema::payload::{
     EventType, PartKind, ReturnStatus, ToolCalled, ToolReturned, Witness,
 };
+use serde_json::Value as Json;
 use serde_json::value::RawValue;
-use serde_json::{Value as Json, json};
 
 use super::super::messages::{self, Parts, object, unpacked};
 use super::super::span::{AgentSpan, ToolRun};
 use super::{Call, Returned, SEEN, Session, UNTOLD, time};
 use crate::WriteError;
-use crate::cut::prefix;
+use crate::cut::CutValue;
 
 /// Arguments and results beyond this, as JSON in bytes, are replaced by their size, their hash and how they begin.
 const VALUE_BYTES_MAX: usize = 96 * 1024;
@@ -213,12 +213,8 @@ pub(super) fn bounded(value: Json) -> Json {
     if text.len() <= VALUE_BYTES_MAX {
         return value;
     }
-    json!({
-        "cut": true,
-        "bytes": text.len(),
-        "blake3": ContentHash::of(text.as_bytes()),
-        "begins": prefix(&text, VALUE_BYTES_KEPT),
-    })
+    let cut = serde_json::to_value(CutValue::too_long(&text, VALUE_BYTES_KEPT));
+    cut.expect("an object of texts and a number is JSON")
 }
 
 fn hash_of(value: &Json) -> ContentHash {

@@ -14,7 +14,7 @@ use super::super::messages::{Answer, Parts};
 use super::super::span::{AgentSpan, ModelCall};
 use super::{Session, actions, custom, moment, time};
 use crate::WriteError;
-use crate::cut::prefix;
+use crate::cut::cut_text;
 
 /// Longest reason for which a context may be incomplete, in characters.
 const REASON_CHARS_MAX: usize = 500;
@@ -283,10 +283,10 @@ fn bounded_texts(texts: &[String]) -> Vec<String> {
     bounded
 }
 
-/// A text with at most so many bytes, and then how many it had.
+/// A text with at most so many bytes, and behind them what is said of one that was longer.
 fn cut(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();
     }
-    format!("{} … ({} bytes, cut)", prefix(text, bytes_max), text.len())
+    cut_text(text, bytes_max)
 }

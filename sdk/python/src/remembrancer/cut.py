@@ -1,8 +1,8 @@
 """Values that are too long for an event: cut, with the size and the hash of the whole.
 
-A cut value is ``{"cut": {"bytes": …, "blake3": …, "start": …}}``: the size of the whole and its BLAKE3 hash (of a
-string: its UTF-8 bytes; of anything else: its compact JSON), and its first bytes as text. Where the value enters a context, the
-part there has the whole text under the same hash.
+A cut value is ``{"cut": {"bytes": …, "blake3": …, "start": …}}``, as everything that records writes it: the size of the whole
+and its BLAKE3 hash (of a string: its UTF-8 bytes; of anything else: its compact JSON), and its first bytes as text. Where the
+value enters a context, the part there has the whole text under the same hash.
 """
 
 from __future__ import annotations
@@ -40,6 +40,6 @@ def fit_text(texts: Sequence[str], bytes_max: int) -> list[str]:
             left -= size
             continue
         begin = content[: min(left // 6, START_BYTES)].decode("utf-8", "ignore")
-        kept.append(f"{begin}\n[cut: {len(content)} bytes in all, BLAKE3 {digest_of(content)}]")
+        kept.append(f"{begin}\n[cut: {len(content)} bytes, BLAKE3 {digest_of(content)}]")
         left = 0
     return kept
