@@ -21,10 +21,12 @@ mod answer;
 mod fitting;
 mod kept;
 mod provider;
+mod rules;
 #[cfg(test)]
 mod tests;
 
 pub use answer::{Answered, Ending};
+pub use rules::SessionRules;
 
 use kept::KeptContexts;
 
@@ -82,6 +84,7 @@ struct Tracked {
 pub struct CallRecorder {
     /// Stands in the ids of events, so that two runs of the program never give the same id to different events.
     run: String,
+    rules: SessionRules,
     conversations: Conversations,
     tracked: BTreeMap<SessionId, Tracked>,
     uses: u64,
@@ -90,10 +93,12 @@ pub struct CallRecorder {
 }
 
 impl CallRecorder {
-    /// A recorder without sessions. `run` is unique to this run of the program, and made of letters and digits.
-    pub fn new(run: String) -> Self {
+    /// A recorder without sessions. `run` is unique to this run of the program, and made of letters and digits;
+    /// `rules` are declared in every session.
+    pub fn new(run: String, rules: SessionRules) -> Self {
         Self {
             run,
+            rules,
             conversations: Conversations::default(),
             tracked: BTreeMap::new(),
             uses: 0,
@@ -122,7 +127,8 @@ impl CallRecorder {
         self.tracked.remove(session);
         if let Some(known) = self.conversations.get_mut(session) {
             known.is_started = false;
-            if let Some((_, before, calls)) = self.before.take().filter(|(of, ..)| of == session) {
+            known.declared.clear();
+            if let Some((_, before)) = self.before.take().filter(|(of, _)| of == session) {
                 known.set_unfinished(before);
                 known.keep_unsent(calls);
             }
@@ -239,6 +245,7 @@ impl CallRecorder {
             Some(asked.time),
             &started,
         )?;
+        self.rules.at_start(&mut tracked.writer, known)?;
         known.is_started = true;
         Ok(())
     }
@@ -300,6 +307,7 @@ impl CallRecorder {
                 .kept
                 .asked(place.turn, &parts, request.kept.as_ref());
         }
+        self.rules.stated(&parts, &mut tracked.writer, known)?;
         let captured = ContextCaptured {
             turn: place.turn,
             parts,

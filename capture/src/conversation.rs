@@ -4,7 +4,7 @@
 //! of whose calls it answers. A conversation whose beginning was rewritten, as a compaction does, is recognised by what stayed:
 //! that is *derived*, and recorded as such. What fits nothing begins a conversation of its own.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use remembrancer_schema::SessionId;
 use remembrancer_schema::payload::Part;
@@ -73,9 +73,9 @@ pub struct Conversation {
     unfinished: Unfinished,
     /// Whether the session's first event was written.
     pub(crate) is_started: bool,
-    /// The session that its first request shares its past with, and that was waiting for an answer then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    beside: Option<SessionId>,
+    /// The rules that were declared in it, by their ids.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) declared: BTreeSet<String>,
     /// When it was used last: larger is later.
     used: u64,
 }
@@ -208,6 +208,7 @@ impl Conversations {
             responses: VecDeque::new(),
             unfinished: Unfinished::default(),
             is_started: false,
+            declared: BTreeSet::new(),
             used: 0,
         };
         self.known.insert(session.clone(), conversation);

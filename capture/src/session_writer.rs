@@ -334,6 +334,11 @@ impl SessionWriter {
         self.sent.insert(ContentHash::of(text.as_bytes()));
     }
 
+    /// Whether an event says this text, or introduces it.
+    pub fn has_text(&self, text: &str) -> bool {
+        self.sent.contains(&ContentHash::of(text.as_bytes()))
+    }
+
     /// Keeps bytes as a blob, unless the session has them already; `blobs` takes what the event has to introduce.
     pub fn blob(&mut self, bytes: Vec<u8>, blobs: &mut Vec<ContentHash>) -> ContentHash {
         let hash = ContentHash::of(&bytes);

@@ -13,6 +13,7 @@ mod gc;
 mod hook;
 mod import;
 mod migrate;
+mod mission;
 mod mutations;
 mod presence;
 mod proxy;

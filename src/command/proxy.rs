@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use remembrancer_capture::delivery::{DeliveryError, HttpRecorder, Recorder, Rejection, Taken};
+use remembrancer_capture::call_recorder::SessionRules;
+use remembrancer_capture::delivery::{DeliveryError, HttpRecorder, Recorder, Taken};
+use remembrancer_capture::mission_file::Mission;
 use remembrancer_capture::proxy::{Proxy, ProxyOptions};
 use remembrancer_capture::spool::{Spool, SpoolOptions, folder_for};
 use remembrancer_recorder::{Ledger, LedgerOptions, Outcome, OwnedEvent, Slug, WorkspaceName};
 
+use super::mission;
 use super::session::{WORKSPACE_VARIABLE, location};
 use crate::failure::Failure;
 use crate::service::{stop_requested, stop_requests};
@@ -42,6 +45,12 @@ pub(crate) struct ProxyArgs {
     /// Workspace of the ledger in the data folder
     #[arg(long, env = WORKSPACE_VARIABLE, default_value_t, value_name = "NAME")]
     workspace: WorkspaceName,
+    /// A mission file (YAML): objective, permissions, prohibitions and facts that are declared in every session that begins
+    #[arg(long, value_name = "FILE")]
+    mission: Option<PathBuf>,
+    /// Propose sentences of the user that read like rules as constraints, marked as inferred
+    #[arg(long)]
+    extract_rules: bool,
     /// Folder of what waits for the recorder [default: one for each recorder below ~/.local/state/remembrancer/spool]
     #[arg(long, value_name = "DIR")]
     spool: Option<PathBuf>,
@@ -51,6 +60,7 @@ pub(crate) struct ProxyArgs {
 }
 
 pub(crate) async fn run(args: ProxyArgs) -> Result<(), Failure> {
+    let mission = args.mission.as_deref().map(mission::read).transpose()?;
     let target = args.target()?;
     let folder = args.spool_folder(&target)?;
     let ledger = match &args.data {
@@ -80,8 +90,15 @@ pub(crate) async fn run(args: ProxyArgs) -> Result<(), Failure> {
         listen: args.listen,
         spool: Spool::open(&folder, options)?,
         recorder,
+        rules: SessionRules {
+            declared: mission.as_ref().map(Mission::declared).unwrap_or_default(),
+            extract: args.extract_rules,
+        },
     })
     .await?;
+    for notice in mission.iter().flat_map(|mission| &mission.notices) {
+        terminal::say(&terminal::shown(notice));
+    }
     let stops = stop_requests();
     let url = format!("http://{}", proxy.address());
     terminal::print(&format!("{url}\n"))?;

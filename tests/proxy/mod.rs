@@ -158,30 +158,43 @@ fn a_constraint_is_found_in_the_context_that_the_proxy_took() {
 }
 
 #[test]
-fn conversations_under_a_name_of_the_library_are_one_group() {
-    let Some(rig) = Rig::start(&[]) else { return };
-    for api in APIS {
-        for stream in [false, true] {
-            let name = format!("run-{api}-{stream}");
-            assert_eq!(rig.agent("grouped", api, stream)["name"], name.as_str());
-            let of_main =
-                rig.entries_when(&name, |entries| of(entries, "model.responded").count() == 2);
-            let turns: Vec<&Value> = of(&of_main, "context.captured")
-                .map(|context| &context["turn"])
-                .collect();
-            assert_eq!(turns, [1, 2], "{api}");
-            let labels = &of(&of_main, "session.started").next().unwrap()["labels"];
-            let field = labels["session_named_by"].as_str().unwrap();
-            assert!(field.starts_with("metadata"), "{labels}");
-            // Another conversation beside it.
-            let beside = rig.entries_when(&format!("{name}.2"), |entries| {
-                of(entries, "model.responded").count() == 1
-            });
-            let started = of(&beside, "session.started").next().unwrap();
-            assert_eq!(started["parent"]["session"], name.as_str());
-        }
-    }
-    rig.holds_no_secret();
+fn a_mission_is_declared_in_every_session_and_rules_are_found_in_what_the_user_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let mission = folder.path().join("mission.yaml");
+    let text = "version: 1\nobjective: Look after the archive.\nprohibitions:\n  - id: no-contact\n    text: Never contact customers\n";
+    std::fs::write(&mission, text).unwrap();
+    let more = ["--mission", mission.to_str().unwrap(), "--extract-rules"];
+    let Some(rig) = Rig::start(&more) else { return };
+    rig.agent("named", "anthropic", false);
+    let entries = rig.entries_when("archive-run-7", |entries| {
+        of(entries, "model.responded").next().is_some()
+    });
+    let begun = ["session.started", "intent.declared", "constraint.declared"];
+    assert!(kinds(&entries).starts_with(&begun), "{:?}", kinds(&entries));
+    let declared = of(&entries, "constraint.declared").next().unwrap();
+    let at = declared["stated_by"]["source"].as_str().unwrap();
+    assert!(at.ends_with("mission.yaml, line 4"), "{at}");
+    let timeline = rig
+        .server
+        .get(&rig.read, "/v1/sessions/archive-run-7/presence");
+    assert_eq!(
+        timeline["turns"][0]["states"]["no-contact"], "verbatim",
+        "{timeline}"
+    );
+
+    std::fs::write(&mission, "version: 1\nprohibition: []\n").unwrap();
+    let refused = crate::support::remembrancer(&[
+        "proxy",
+        "--upstream",
+        "https://api.example",
+        "--data",
+        folder.path().to_str().unwrap(),
+        "--mission",
+        mission.to_str().unwrap(),
+    ]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said.contains("mission.yaml, line 2"), "{said}");
 }
 
 #[test]

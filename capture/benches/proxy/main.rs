@@ -22,6 +22,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
+use remembrancer_capture::call_recorder::SessionRules;
 use remembrancer_capture::delivery::{DeliveryError, Recorder, Taken};
 use remembrancer_capture::proxy::{Proxy, ProxyOptions};
 use remembrancer_capture::spool::{Spool, SpoolOptions};
@@ -187,6 +188,7 @@ fn main() {
             listen: "127.0.0.1:0".parse().unwrap(),
             spool: Spool::open(folder.path(), options).unwrap(),
             recorder: Arc::clone(&sink) as Arc<dyn Recorder>,
+            rules: SessionRules::default(),
         }))
         .unwrap();
     let address = proxy.address();

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod rules;
+
 const TIME: &str = "2026-11-30T08:00:00Z";
 
 struct Rig {
@@ -19,7 +21,7 @@ struct Rig {
 impl Rig {
     fn new(api: Api) -> Self {
         Self {
-            recorder: CallRecorder::new("run1".to_owned()),
+            recorder: CallRecorder::new("run1".to_owned(), SessionRules::default()),
             api,
             events: Vec::new(),
             blobs: BTreeMap::new(),
@@ -516,7 +518,7 @@ fn a_later_run_goes_on_with_the_next_number_and_other_ids() {
     };
     let before = ids(&rig);
     let mut later = Rig::new(Api::AnthropicMessages);
-    later.recorder = CallRecorder::new("run2".to_owned());
+    later.recorder = CallRecorder::new("run2".to_owned(), SessionRules::default());
     later.recorder.remember(known);
     let (next, events) = later.ask(&json!({ "messages": [
         { "role": "user", "content": "go" },

@@ -26,6 +26,7 @@ use reqwest::{Client, Url, redirect};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 
+use crate::call_recorder::SessionRules;
 use crate::delivery::{Delivery, Recorder, drained};
 use crate::spool::Spool;
 use forward::Forward;
@@ -48,6 +49,8 @@ pub struct ProxyOptions {
     pub spool: Spool,
     /// Where they go.
     pub recorder: Arc<dyn Recorder>,
+    /// What is declared in every session.
+    pub rules: SessionRules,
 }
 
 /// Why a proxy cannot be started.
@@ -80,6 +83,7 @@ pub struct Proxy {
     client: Client,
     spool: Arc<Spool>,
     recorder: Arc<dyn Recorder>,
+    rules: SessionRules,
 }
 
 impl Proxy {
@@ -111,6 +115,7 @@ impl Proxy {
             client: client.build().map_err(ProxyError::Client)?,
             spool: Arc::new(options.spool),
             recorder: options.recorder,
+            rules: options.rules,
         })
     }
 
@@ -129,6 +134,7 @@ impl Proxy {
             Arc::clone(&self.spool),
             Arc::clone(&appended),
             self.upstream.as_str(),
+            self.rules,
         )?;
         let (stop_delivery, stops) = watch::channel(false);
         let delivery = Delivery {

@@ -60,6 +60,7 @@ impl Rig {
             listen: "127.0.0.1:0".parse().expect("an address"),
             spool: Spool::open(folder.path(), options).expect("it opens"),
             recorder: Arc::clone(&keeper) as Arc<dyn Recorder>,
+            rules: SessionRules::default(),
         })
         .await
         .expect("it starts");

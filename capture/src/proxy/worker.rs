@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use super::queue::{AnsweredMessage, AskedMessage, Losses, Lost, Message, Messages, Queue, queue};
 use super::remembered::Remembered;
 use crate::Written;
-use crate::call_recorder::{Answered, Asked, CallError, CallPlace, CallRecorder};
+use crate::call_recorder::{Answered, Asked, CallError, CallPlace, CallRecorder, SessionRules};
 use crate::conversation::session_name;
 use crate::cut::prefix;
 use crate::spool::{Record, Spool};
@@ -51,11 +51,12 @@ impl Worker {
         spool: Arc<Spool>,
         appended: Arc<Notify>,
         upstream: &str,
+        rules: SessionRules,
     ) -> io::Result<(Queue, JoinHandle<()>)> {
         let (queue, messages) = queue();
         let remembered = Remembered::beside(spool.folder(), upstream);
         let run = uuid::Uuid::now_v7().simple().to_string();
-        let mut recorder = CallRecorder::new(run.clone());
+        let mut recorder = CallRecorder::new(run.clone(), rules);
         for conversation in remembered.load(SystemTime::now()) {
             recorder.remember(conversation);
         }

@@ -2,7 +2,7 @@
 
 use remembrancer_schema::hash::sha256;
 use remembrancer_schema::payload::{
-    ActionPattern, ConstraintDeclared, ConstraintKind, IntentDeclared, ScopeDeclared,
+    ActionPattern, ConstraintDeclared, ConstraintKind, IntentDeclared, ScopeDeclared, StatedBy,
 };
 use serde_json::{Value, json};
 
@@ -73,6 +73,23 @@ pub struct ProposedRule {
     pub actions: Vec<ActionPattern>,
 }
 
+impl ProposedRule {
+    /// The rule as a constraint that nobody declared: it was found in what somebody wrote.
+    pub(crate) fn inferred(self, stated_by: StatedBy) -> Option<ConstraintDeclared> {
+        let words = reduced(&self.text);
+        let id = format!("rule-{}", &hex::encode(sha256(words.as_bytes()))[..12]);
+        Some(ConstraintDeclared {
+            id: id.parse().ok()?,
+            kind: self.kind,
+            text: self.text,
+            matcher: None,
+            actions: self.actions,
+            stated_by: Some(stated_by),
+            inferred: true,
+        })
+    }
+}
+
 /// Finds the sentences of a text that read like rules.
 pub type RuleReader = fn(&str) -> Vec<ProposedRule>;
 
@@ -108,7 +125,7 @@ impl ImportOptions {
 }
 
 /// A text reduced to what decides whether a rule was stated in it: lower-case words with one space between them.
-pub(super) fn reduced(text: &str) -> String {
+pub(crate) fn reduced(text: &str) -> String {
     let mut reduced = String::with_capacity(text.len() + 2);
     reduced.push(' ');
     for character in text.chars() {

@@ -36,6 +36,7 @@ use serde_json::Value;
 
 use crate::{WriteError, Written};
 pub use assembly::{Assembly, Piece};
+pub(crate) use declared::reduced;
 pub use declared::{Declared, DeclaredFrom, DeclaredRule, ImportOptions, ProposedRule, RuleReader};
 pub use fitting::{VALUE_BYTES_MAX, fitting, fitting_text};
 pub use lines::{LINE_BYTES_MAX, Line, Lines, whole_characters};

@@ -1,15 +1,15 @@
 //! `remembrancer import FILE…`: the transcripts of agent programs.
 
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use remembrancer_capture::mission_file::{MISSION_BYTES_MAX, Mission};
+use remembrancer_capture::mission_file::Mission;
 use remembrancer_capture::rules;
 use remembrancer_capture::transcript::{self, Format, Found, ImportOptions};
 use remembrancer_recorder::{Ledger, LedgerOptions};
 use serde::Serialize;
 
+use super::super::mission;
 use super::super::session::DataArg;
 use super::appending::{FileOutcome, append_file};
 use crate::failure::Failure;
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: TranscriptArgs) -> Result<(), Failure> {
             format_names()
         )));
     }
-    let mission = args.mission.as_deref().map(mission).transpose()?;
+    let mission = args.mission.as_deref().map(mission::read).transpose()?;
     let options = Arc::new(ImportOptions {
         declared: mission.as_ref().map(Mission::declared).unwrap_or_default(),
         rules: Some(rules::proposed),
@@ -86,23 +86,6 @@ pub(crate) async fn run(args: TranscriptArgs) -> Result<(), Failure> {
             failed + report.files.len()
         ))),
     }
-}
-
-fn mission(file: &Path) -> Result<Mission, Failure> {
-    let cannot = |error| {
-        Failure::new(format!(
-            "cannot read the mission file {}: {error}",
-            file.display()
-        ))
-        .hint("name a YAML file as docs/mission-file.md has it")
-    };
-    let opened = std::fs::File::open(file).map_err(cannot)?;
-    let mut bytes = Vec::new();
-    // One byte more than is read of it: what is larger is refused by its size.
-    let limit = MISSION_BYTES_MAX as u64 + 1;
-    opened.take(limit).read_to_end(&mut bytes).map_err(cannot)?;
-    Mission::parse(&file.display().to_string(), &bytes)
-        .map_err(|error| Failure::new(error.to_string()))
 }
 
 /// The format, where the first word names one and is no file, and the paths.
