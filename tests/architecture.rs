@@ -141,7 +141,8 @@ const LONG_FILES: [(&str, usize); 1] = [
 ];
 
 /// What the top level holds, beside what git ignores.
-const TOP_LEVEL: [&str; 30] = [
+const TOP_LEVEL: [&str; 31] = [
+    ".cargo",
     ".ci",
     ".config",
     ".dockerignore",

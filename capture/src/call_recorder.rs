@@ -128,7 +128,7 @@ impl CallRecorder {
         if let Some(known) = self.conversations.get_mut(session) {
             known.is_started = false;
             known.declared.clear();
-            if let Some((_, before)) = self.before.take().filter(|(of, _)| of == session) {
+            if let Some((_, before, calls)) = self.before.take().filter(|(of, ..)| of == session) {
                 known.set_unfinished(before);
                 known.keep_unsent(calls);
             }

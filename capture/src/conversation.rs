@@ -73,6 +73,9 @@ pub struct Conversation {
     unfinished: Unfinished,
     /// Whether the session's first event was written.
     pub(crate) is_started: bool,
+    /// The session that its first request shares its past with, and that was waiting for an answer then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    beside: Option<SessionId>,
     /// The rules that were declared in it, by their ids.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) declared: BTreeSet<String>,

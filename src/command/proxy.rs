@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use remembrancer_capture::call_recorder::SessionRules;
-use remembrancer_capture::delivery::{DeliveryError, HttpRecorder, Recorder, Taken};
+use remembrancer_capture::delivery::{DeliveryError, HttpRecorder, Recorder, Rejection, Taken};
 use remembrancer_capture::mission_file::Mission;
 use remembrancer_capture::proxy::{Proxy, ProxyOptions};
 use remembrancer_capture::spool::{Spool, SpoolOptions, folder_for};

@@ -158,6 +158,33 @@ fn a_constraint_is_found_in_the_context_that_the_proxy_took() {
 }
 
 #[test]
+fn conversations_under_a_name_of_the_library_are_one_group() {
+    let Some(rig) = Rig::start(&[]) else { return };
+    for api in APIS {
+        for stream in [false, true] {
+            let name = format!("run-{api}-{stream}");
+            assert_eq!(rig.agent("grouped", api, stream)["name"], name.as_str());
+            let of_main =
+                rig.entries_when(&name, |entries| of(entries, "model.responded").count() == 2);
+            let turns: Vec<&Value> = of(&of_main, "context.captured")
+                .map(|context| &context["turn"])
+                .collect();
+            assert_eq!(turns, [1, 2], "{api}");
+            let labels = &of(&of_main, "session.started").next().unwrap()["labels"];
+            let field = labels["session_named_by"].as_str().unwrap();
+            assert!(field.starts_with("metadata"), "{labels}");
+            // Another conversation beside it.
+            let beside = rig.entries_when(&format!("{name}.2"), |entries| {
+                of(entries, "model.responded").count() == 1
+            });
+            let started = of(&beside, "session.started").next().unwrap();
+            assert_eq!(started["parent"]["session"], name.as_str());
+        }
+    }
+    rig.holds_no_secret();
+}
+
+#[test]
 fn a_mission_is_declared_in_every_session_and_rules_are_found_in_what_the_user_wrote() {
     let folder = tempfile::tempdir().unwrap();
     let mission = folder.path().join("mission.yaml");

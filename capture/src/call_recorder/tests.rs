@@ -571,7 +571,7 @@ fn calls_whose_events_could_not_be_kept_are_sent_again_before_their_results() {
     ] });
     // What is kept of it survives the end of the program, and a further loss.
     let known = serde_json::to_vec(rig.recorder.conversation(&place.session).expect("known"));
-    rig.recorder = CallRecorder::new("run2".to_owned());
+    rig.recorder = CallRecorder::new("run2".to_owned(), SessionRules::default());
     let known = serde_json::from_slice(&known.expect("JSON")).expect("a conversation");
     rig.recorder.remember(known);
     for turn in [2, 3] {

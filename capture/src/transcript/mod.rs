@@ -26,6 +26,8 @@ mod pi;
 mod recording;
 mod sandbox;
 mod unreadable;
+#[cfg(test)]
+mod work;
 
 use std::fs::File;
 use std::io::Read as _;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use remembrancer_capture::transcript::Found;
 use remembrancer_recorder::Reader;
-use remembrancer_replay::{Analyser, Analysis};
 use remembrancer_replay::analysis::PresenceState;
+use remembrancer_replay::{Analyser, Analysis};
 use remembrancer_schema::SessionId;
 use serde::{Deserialize, Serialize};
 

@@ -19,7 +19,7 @@ fn beside(
     let restatements = Restatements::new(std::iter::once((kind, declared)));
     let folded = Folded::new(text, Escapes::Plain);
     let found = restatements.find(&Passage::new(text, &folded), stated);
-    let first = found.first()?;
+    let first = found.restated.first()?;
     Some(first.altered.as_ref().map(|(kind, _)| *kind))
 }
 
