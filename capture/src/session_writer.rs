@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use remembrancer_schema::limits::EVENT_BLOBS_MAX;
 use remembrancer_schema::payload::{ContextCaptured, EventType, Part, Payload};
-use remembrancer_schema::{AgentName, ContentHash, Event, EventId, IdError, SessionId};
+use remembrancer_schema::{AgentName, ContentHash, Event, EventId, SessionId};
 use serde::Serialize;
 
 use crate::new_event::{Envelope, NewEvent, WriteError, Written, id_of};
@@ -350,24 +350,6 @@ impl SessionWriter {
         }
         hash
     }
-
-    /// The name as an id where its characters allow, else with a hash in its place; told apart from an earlier one by a number.
-    fn event_id(&mut self, name: &str) -> Result<EventId, IdError> {
-        let base = id_of(name)?;
-        if self.ids.insert(base.clone()) {
-            return Ok(base);
-        }
-        // The numbers before the next one are taken, so that the thousandth of a name is found as fast as the second.
-        let mut number = self.numbers.get(&base).copied().unwrap_or(2);
-        loop {
-            let id: EventId = format!("{base}.{number}").parse()?;
-            number += 1;
-            if self.ids.insert(id.clone()) {
-                self.numbers.insert(base, number);
-                return Ok(id);
-            }
-        }
-    }
 }
 
 /// The number of the turn that an event tells of; 0 for none.
@@ -402,6 +384,7 @@ pub(crate) fn by_hash(part: &Part) -> Part {
     }
 }
 
+mod numbering;
 mod resuming;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::language::{self, Marked, Stance};
 use crate::modality::Tone;
 use crate::passage::Passage;
 pub(crate) use candidate::COMPARED_MAX;
-use candidate::Index;
+use candidate::{Hit, Index};
 use declared::Declared;
 
 /// Longest clause that is compared at once; a longer one is compared in pieces.
@@ -81,13 +81,6 @@ pub(crate) struct Found {
     pub(crate) restated: Vec<Restated>,
     /// By constraint: clauses with enough of its words that were not compared with it.
     pub(crate) left: Vec<(usize, usize)>,
-}
-
-/// A content word of a constraint in a clause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Hit {
-    token: usize,
-    content: usize,
 }
 
 /// A text that is held against constraints, with its marks and values found once.

@@ -6,11 +6,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::Hit;
 use super::declared::Declared;
 use crate::effort;
 use crate::language;
 use crate::passage::Passage;
+
+/// A content word of a constraint in a clause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hit {
+    pub(super) token: usize,
+    pub(super) content: usize,
+}
 
 /// Most clauses of one text that are compared with one constraint. A text holds a constraint's words so often only if it was
 /// made to. What is left is counted and told.

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::Reading;
+use super::candidate::Hit;
 use super::declared::{Declared, Polarity};
-use super::{Hit, Reading};
 use crate::analysis::AlterationKind;
 use crate::anchor::Value;
 use crate::language::{self, Mark, Marked};

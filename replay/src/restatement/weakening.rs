@@ -1,6 +1,6 @@
 //! How a clause says a constraint less strongly, of less, or with exceptions.
 
-use super::Hit;
+use super::candidate::Hit;
 use super::declared::Polarity;
 use super::difference::Compared;
 use crate::anchor::Value;
