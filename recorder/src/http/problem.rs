@@ -271,6 +271,13 @@ impl From<LedgerError> for Problem {
                     "the ledger does not write at the moment; send again what was not acknowledged",
                 );
             }
+            LedgerError::Database(source) if is_cut(source) => {
+                tracing::error!(%error, "the connection to the database broke");
+                return Self::new(
+                    Slug::Unavailable,
+                    "the database does not answer at the moment; try again shortly",
+                );
+            }
             // The reason was logged when it did not open.
             LedgerError::WorkspaceUnavailable { .. } => {
                 return Self::new(
@@ -281,6 +288,18 @@ impl From<LedgerError> for Problem {
             _ => return Self::internal(&error),
         };
         Self::new(kind, error.to_string())
+    }
+}
+
+/// Whether a statement failed because its connection was gone: the network broke, or the server ends its connections
+/// (SQLSTATE classes 08 and 57P).
+fn is_cut(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(source) => source
+            .code()
+            .is_some_and(|code| code.starts_with("08") || code.starts_with("57P")),
+        _ => false,
     }
 }
 
@@ -298,12 +317,21 @@ mod tests {
             (LedgerError::InDoubt(text()), 503, "10"),
             (LedgerError::Stopped(text()), 503, "10"),
             (LedgerError::Database(sqlx::Error::PoolClosed), 503, "10"),
+            (
+                LedgerError::Database(
+                    std::io::Error::from(std::io::ErrorKind::ConnectionReset).into(),
+                ),
+                503,
+                "10",
+            ),
         ] {
             let shown = error.to_string();
             let response = Problem::from(error).into_response();
             assert_eq!(response.status().as_u16(), status, "{shown}");
             assert_eq!(response.headers()[header::RETRY_AFTER], seconds, "{shown}");
         }
+        let unknown = Problem::from(LedgerError::Database(sqlx::Error::RowNotFound));
+        assert_eq!(unknown.into_response().status().as_u16(), 500);
         for kind in Slug::ALL {
             let response = Problem::new(*kind, "").into_response();
             let is_told = response.headers().contains_key(header::RETRY_AFTER);
