@@ -206,7 +206,7 @@ async fn everything_under_v1_asks_for_a_key_first() {
 /// A body of which nothing, or only the beginning, ever comes.
 fn slow_body(beginning: &'static str) -> Body {
     use futures_util::StreamExt as _;
-    let beginning = (!beginning.is_empty()).then(|| Ok::<_, std::io::Error>(beginning));
+    let beginning = (!beginning.is_empty()).then_some(Ok::<_, std::io::Error>(beginning));
     Body::from_stream(futures_util::stream::iter(beginning).chain(futures_util::stream::pending()))
 }
 
