@@ -7,6 +7,9 @@ use crate::analysis::{Intent, Overview, ScopeVersion, Score};
 use crate::reading::{ReadEvent, event_time};
 use crate::record::RecordedEvent;
 
+/// What a transcript tells later of a sub-agent whose session has begun.
+const SUB_AGENT: &str = "custom.claude_code.sub_agent";
+
 /// The overview of a session that grows.
 #[derive(Debug)]
 pub(crate) struct Outline {
@@ -47,6 +50,23 @@ impl Outline {
             None => overview.unreadable_entries += 1,
             Some(read) => self.note_payload(read),
         }
+        if event.entry.kind.as_str() == SUB_AGENT {
+            self.note_sub_agent(event);
+        }
+    }
+
+    /// The call that started a sub-agent, which may become known after its session was begun. What the start itself says stays.
+    fn note_sub_agent(&mut self, event: &RecordedEvent) {
+        #[derive(serde::Deserialize)]
+        struct SubAgent {
+            call_id: Option<String>,
+        }
+        if self.overview.parent.is_none() || self.overview.parent_call.is_some() {
+            return;
+        }
+        let data = event.payload.as_ref().map(|payload| &*payload.data);
+        let told = data.and_then(|data| serde_json::from_str::<SubAgent>(data).ok());
+        self.overview.parent_call = told.and_then(|told| told.call_id);
     }
 
     fn note_payload(&mut self, read: &ReadEvent) {
@@ -133,5 +153,27 @@ mod tests {
         assert_eq!((overview.entries, overview.unreadable_entries), (4, 1));
         assert!(overview.sealed);
         assert_eq!(overview.scores.len(), 1);
+    }
+
+    #[test]
+    fn the_call_that_started_a_sub_agent_may_be_told_later_and_does_not_change() {
+        let parent_call = |started: &str| {
+            let told = |data: &str| (super::SUB_AGENT, data.to_owned());
+            let mut fixture = SessionFixture::new().event("session.started", started);
+            for (kind, data) in [
+                told(r#"{"agent_type":"reviewer"}"#),
+                told(r#"{"call_id":"first"}"#),
+                told(r#"{"call_id":"second"}"#),
+                ("custom.other", r#"{"call_id":"third"}"#.to_owned()),
+            ] {
+                fixture = fixture.event(kind, data);
+            }
+            crate::analyse(&fixture.record()).overview.parent_call
+        };
+        let of_file = parent_call(r#"{"parent":{"session":"p"}}"#);
+        assert_eq!(of_file.as_deref(), Some("first"));
+        let known = parent_call(r#"{"parent":{"session":"p","call_id":"c"}}"#);
+        assert_eq!(known.as_deref(), Some("c"));
+        assert_eq!(parent_call("{}"), None, "no sub-agent");
     }
 }
