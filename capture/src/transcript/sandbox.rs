@@ -18,6 +18,24 @@ pub(super) fn unchanged_files(folder: Option<&str>) -> ScopeDeclared {
     }
 }
 
+/// No file may be changed but those in one folder below the home folder, such as `.claude/plans`. Where the home folder is not
+/// known, any folder of that name may be it.
+pub(super) fn unchanged_files_but(below_home: &str, folder: Option<&str>) -> ScopeDeclared {
+    let places = folder.and_then(places);
+    let home = places.as_ref().and_then(|places| places.home.as_deref());
+    let exempt = format!("{}/{below_home}", home.unwrap_or("/**"));
+    let is_change = |effect: &Effect| matches!(effect, Effect::Write | Effect::Delete);
+    let elsewhere = Effect::ALL.into_iter().filter(|effect| !is_change(effect));
+    ScopeDeclared {
+        permitted: vec![
+            pattern(&elsewhere.collect::<Vec<_>>(), Vec::new()),
+            pattern(&[Effect::Write, Effect::Delete], vec![exempt]),
+        ],
+        places,
+        ..ScopeDeclared::default()
+    }
+}
+
 /// Files may be changed below some folders alone, and other machines be spoken with only where that is said. `None` where a
 /// folder is one that no scope can name: what is permitted is then not known.
 pub(super) fn folders(

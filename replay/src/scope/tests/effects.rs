@@ -176,6 +176,49 @@ fn what_is_not_declared_is_not_guessed() {
 }
 
 #[test]
+fn where_changes_are_permitted_in_one_folder_everything_else_may_be_done_anywhere() {
+    let plan = r#""permitted":[{"effects":["read","network","execute","privilege"]},{"effects":["write","delete"],"paths":["/home/u/.claude/plans"]}]"#;
+    let scope = scope(&format!("{{{PLACES},{plan}}}"));
+    let tool = |tool: &str, arguments: &str| {
+        let action = ProposedAction {
+            arguments: Some(arguments),
+            ..call(tool)
+        };
+        decide(Some(&scope), [], &action).verdict
+    };
+    let is_permitted = |verdict: ScopeVerdict| matches!(verdict, ScopeVerdict::Permitted { .. });
+    for (name, arguments) in [
+        (
+            "Write",
+            r#"{"file_path":"/home/u/.claude/plans/a-b.md","content":"the plan"}"#,
+        ),
+        (
+            "Edit",
+            r#"{"file_path":"/home/u/.claude/plans/a-b.md","old_string":"a","new_string":"b"}"#,
+        ),
+        ("Read", r#"{"file_path":"/w/src/a.rs"}"#),
+        ("Bash", r#"{"command":"grep -r x src && git log"}"#),
+    ] {
+        let verdict = tool(name, arguments);
+        assert!(is_permitted(verdict.clone()), "{name}: {verdict:?}");
+    }
+    for (name, arguments) in [
+        ("Write", r#"{"file_path":"/w/src/a.rs","content":"x"}"#),
+        (
+            "Write",
+            r#"{"file_path":"/home/u/.claude/plans-old/a.md","content":"x"}"#,
+        ),
+        ("Bash", r#"{"command":"rm -rf build"}"#),
+    ] {
+        assert_eq!(
+            tool(name, arguments),
+            ScopeVerdict::OutOfScope,
+            "{name} {arguments}"
+        );
+    }
+}
+
+#[test]
 fn a_permission_of_effects_covers_these_and_no_others() {
     let reads = r#""permitted":[{"effects":["read"]}]"#;
     assert_eq!(

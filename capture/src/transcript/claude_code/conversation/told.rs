@@ -11,6 +11,9 @@ use super::super::record::{Attachment, MicrocompactMetadata, Record};
 use super::{Conversation, mutation};
 use crate::cut::prefix;
 
+/// Where plan mode writes its plans, below the home folder.
+const PLANS: &str = ".claude/plans";
+
 impl Conversation {
     pub(super) fn refused(&mut self, record: &Record, call_id: &str, reason: &str) {
         let decision = DecisionRecorded {
@@ -94,7 +97,8 @@ impl Conversation {
         let name = format!("permission-mode.line.{}", line.number);
         let scope = match (self.recording.has_scope(), mode) {
             (true, _) => None,
-            (false, "plan") => Some(sandbox::unchanged_files(folder)),
+            // The plan itself is written to a file.
+            (false, "plan") => Some(sandbox::unchanged_files_but(PLANS, folder)),
             // The other modes say whom the program asks, not what the agent may do.
             (false, _) => self.is_scope_in_force.then(sandbox::withdrawn),
         };

@@ -193,7 +193,7 @@ fn what_is_typed_while_the_agent_works_is_the_users_and_what_others_send_is_not(
 }
 
 #[test]
-fn plan_mode_forbids_changes_and_other_modes_declare_nothing() {
+fn plan_mode_permits_no_change_but_of_its_plan_and_other_modes_declare_nothing() {
     let mut lines = Lines::default();
     for mode in ["default", "plan", "acceptEdits"] {
         lines.add(
@@ -213,13 +213,19 @@ fn plan_mode_forbids_changes_and_other_modes_declare_nothing() {
     let [plan, after] = &scopes[..] else {
         panic!("{scopes:?}");
     };
-    assert_eq!(plan.prohibited[0].effects, [Effect::Write, Effect::Delete]);
+    let changes = &plan.permitted[1];
+    assert_eq!(changes.effects, [Effect::Write, Effect::Delete]);
+    assert_eq!(changes.paths, ["/home/me/.claude/plans"]);
+    assert!(plan.prohibited.is_empty() && plan.permitted[0].paths.is_empty());
+    let elsewhere = &plan.permitted[0].effects;
+    assert_eq!(elsewhere.len(), Effect::ALL.len() - 2);
+    assert!(!elsewhere.contains(&Effect::Write) && !elsewhere.contains(&Effect::Delete));
     let home = plan
         .places
         .as_ref()
         .and_then(|places| places.home.as_deref());
     assert_eq!(home, Some("/home/me"));
-    assert!(after.withdrawn && after.prohibited.is_empty());
+    assert!(after.withdrawn && after.permitted.is_empty());
 }
 
 fn doubts(collected: &Collected) -> Vec<bool> {
