@@ -74,7 +74,10 @@ pub(crate) fn analysis(session: &str, first_index: u64, entries: u64) -> Analysi
         overview: overview(session, entries),
         constraints: vec![
             constraint("contact", ConstraintKind::Prohibition),
-            constraint("order", ConstraintKind::Fact),
+            Constraint {
+                from_turn: Some(2),
+                ..constraint("order", ConstraintKind::Fact)
+            },
         ],
         contents: [
             "You may not contact customers",
@@ -116,7 +119,8 @@ pub(crate) fn analysis(session: &str, first_index: u64, entries: u64) -> Analysi
         controls: Controls::default(),
         attributions: Vec::new(),
         presence: vec![
-            vec![present(), absent(PresenceState::NoTrace)],
+            // The second constraint is declared after the first turn.
+            vec![present(), absent(None)],
             vec![present(), absent(PresenceState::NoTrace)],
             vec![
                 absent(PresenceState::Unknown),
@@ -180,6 +184,7 @@ fn constraint(id: &str, kind: ConstraintKind) -> Constraint {
         kind,
         text: "contact customers".to_owned(),
         entry: 0,
+        from_turn: Some(1),
         stated_by: None,
         matcher: "its own words".to_owned(),
         inferred: false,
@@ -295,6 +300,7 @@ fn mutation(first_index: u64) -> Mutation {
             }),
             ..Budget::default()
         },
+        clearing: None,
         aftermath: Aftermath {
             generation: Some(2),
             orphans: Vec::new(),
@@ -367,7 +373,7 @@ fn prohibited_action(first_index: u64) -> Action {
 
 fn present() -> Presence {
     Presence {
-        state: PresenceState::Verbatim,
+        state: Some(PresenceState::Verbatim),
         evidence: vec![Evidence {
             state: PresenceState::Verbatim,
             position: 0,
@@ -384,9 +390,9 @@ fn present() -> Presence {
     }
 }
 
-fn absent(state: PresenceState) -> Presence {
+fn absent(state: impl Into<Option<PresenceState>>) -> Presence {
     Presence {
-        state,
+        state: state.into(),
         evidence: Vec::new(),
         at_risk: None,
         reason: Some("nothing found".to_owned()),

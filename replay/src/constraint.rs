@@ -71,6 +71,7 @@ pub(crate) fn shown(constraint: &DeclaredConstraint) -> Constraint {
         kind: declared.kind,
         text: declared.text.clone(),
         entry: constraint.entry,
+        from_turn: constraint.from_turn,
         stated_by: declared.stated_by.clone(),
         inferred: declared.inferred,
         matcher: matcher_in_words(declared),
@@ -105,9 +106,9 @@ fn recorded_turns(turns: &[Turn]) -> Vec<(u64, u32)> {
     recorded
 }
 
-fn first_turn_after(recorded: &[(u64, u32)], entry: u64) -> u32 {
+fn first_turn_after(recorded: &[(u64, u32)], entry: u64) -> Option<u32> {
     let at = recorded.partition_point(|&(turn_entry, _)| turn_entry < entry);
-    recorded.get(at).map_or(u32::MAX, |&(_, number)| number)
+    recorded.get(at).map(|&(_, number)| number)
 }
 
 fn matcher_in_words(declared: &ConstraintDeclared) -> String {
@@ -168,7 +169,7 @@ mod tests {
         let (constraints, left_out) = declared(&reading, &timeline.turns);
         assert_eq!(constraints.len(), 1);
         assert_eq!(constraints[0].declared.text, "never x");
-        assert_eq!(constraints[0].from_turn, 2);
+        assert_eq!(constraints[0].from_turn, Some(2));
         assert_eq!(left_out.len(), 1);
         assert_eq!(
             shown(&constraints[0]).matcher,

@@ -32,8 +32,16 @@ pub struct DeclaredConstraint {
     pub declared: ConstraintDeclared,
     /// Index of its entry in the ledger.
     pub entry: u64,
-    /// The first turn that was recorded after the declaration. Earlier turns are still looked at, but not counted.
-    pub from_turn: u32,
+    /// The first turn that was recorded after the declaration; none if no turn was. Earlier turns are still looked at, but not
+    /// counted.
+    pub from_turn: Option<u32>,
+}
+
+impl DeclaredConstraint {
+    /// Whether it was declared when a turn was recorded.
+    pub fn is_declared_at(&self, turn: u32) -> bool {
+        self.from_turn.is_some_and(|from| turn >= from)
+    }
 }
 
 /// What makes two parts of different contexts the same.

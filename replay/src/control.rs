@@ -1,5 +1,7 @@
 //! Controls of the presence checks: statements that nobody made, and what a check says once a summary is emptied.
 
+use std::collections::HashSet;
+
 use remembrancer_schema::payload::{
     ConstraintDeclared, ConstraintKind, MatchTerm, Matcher, PartKind,
 };
@@ -101,7 +103,7 @@ fn never_stated_of(session: &SessionId) -> Vec<DeclaredConstraint> {
             inferred: false,
         },
         entry: 0,
-        from_turn: 1,
+        from_turn: Some(1),
     };
     let statement = format!("You must never {} the {} {}", word(1), word(2), word(3));
     let (first, second) = (word(4), word(5));
@@ -160,15 +162,18 @@ fn never_stated(checked: Checked<'_>, at: usize, control: &DeclaredConstraint) -
         let Some(presence) = row.get(at) else {
             continue;
         };
-        *told.states.entry(presence.state).or_default() += 1;
+        let Some(state) = presence.state else {
+            continue;
+        };
+        *told.states.entry(state).or_default() += 1;
         let is_found = !matches!(
-            presence.state,
+            state,
             PresenceState::NoTrace | PresenceState::Opaque | PresenceState::Unknown
         );
         if is_found && told.found.is_none() {
             told.found = Some(FoundControl {
                 turn: turn.number,
-                state: presence.state,
+                state,
                 part: presence.evidence.first().map(|evidence| evidence.part),
             });
         }
@@ -184,7 +189,7 @@ fn cannot_fail(checked: Checked<'_>) -> Vec<ConstraintIndex> {
             .turns
             .iter()
             .zip(checked.presence)
-            .filter(|(turn, _)| turn.unknown.is_none() && turn.number >= declared.from_turn)
+            .filter(|(turn, _)| turn.unknown.is_none() && declared.is_declared_at(turn.number))
             .filter_map(|(_, row)| row.get(at))
             .peekable();
         rows.peek().is_some() && rows.all(is_supplied)
@@ -200,7 +205,7 @@ fn cannot_fail(checked: Checked<'_>) -> Vec<ConstraintIndex> {
 
 /// Present in instructions or re-supplied material.
 fn is_supplied(presence: &Presence) -> bool {
-    presence.state.is_present() && presence.at_risk.is_none()
+    presence.is_present() && presence.at_risk.is_none()
 }
 
 fn emptied(
@@ -224,11 +229,21 @@ fn emptied(
         let (Some(row), false, None) = (row, brought.is_empty(), &turn.unknown) else {
             continue;
         };
+        // What may not have reached the model supports nothing, with the summary or without it.
+        let of_turn = checked.mutations[index..].iter();
+        let cleared: HashSet<u32> = of_turn
+            .take_while(|other| other.turn == mutation.turn)
+            .filter_map(|other| other.clearing.as_ref())
+            .flat_map(|clearing| clearing.cleared.iter().chain(&clearing.possible))
+            .copied()
+            .collect();
         let without: Vec<PartIndex> = turn
             .parts
             .iter()
             .zip(0u32..)
-            .filter(|(_, position)| brought.binary_search(position).is_err())
+            .filter(|(_, position)| {
+                brought.binary_search(position).is_err() && !cleared.contains(position)
+            })
             .map(|(&part, _)| part)
             .collect();
         let summaries = brought
@@ -259,7 +274,10 @@ fn brought_summaries(timeline: &ContextTimeline, mutation: &Mutation) -> Vec<u32
 fn compared(row: &[Presence], without: &[PresenceState]) -> EmptiedSummary {
     let mut control = EmptiedSummary::default();
     for (constraint, (presence, &without)) in row.iter().zip(without).enumerate() {
-        let with = presence.state;
+        // What nobody had declared yet has no result that could change.
+        let Some(with) = presence.state else {
+            continue;
+        };
         let is_present_either_way = with.is_present() && without.is_present();
         if with != without && !is_present_either_way {
             control.changed.push(ChangedState {

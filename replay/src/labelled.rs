@@ -248,7 +248,7 @@ pub fn judge<'t>(
             inferred: false,
         },
         entry: 0,
-        from_turn: 1,
+        from_turn: Some(1),
     };
     presence::matrix(&timeline, &[], &[declared])
         .remove(0)

@@ -9,6 +9,7 @@ mod anchor;
 mod authority;
 mod budget;
 pub mod bundle;
+mod clearing;
 mod constraint;
 pub mod context;
 mod control;

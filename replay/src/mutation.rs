@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use remembrancer_schema::payload::{ContextMutated, Fate, MutationKind, Payload};
+use remembrancer_schema::payload::{ContextMutated, DeclaredFate, Fate, MutationKind, Payload};
 
 use crate::analysis::{Aftermath, DeclaredMutation, Disagreement, Mutation, Turn};
 use crate::budget::budget;
+use crate::clearing;
 use crate::context::ContextTimeline;
 use crate::declaration;
 use crate::fate::{self, DerivedChange};
@@ -251,6 +252,9 @@ fn assemble(
         Account::Derived(_) => None,
     };
     let mutated = declaration.map(|declaration| declaration.mutated);
+    let clearing = mutated
+        .zip(place.turn)
+        .and_then(|(mutated, turn)| clearing::clearing(timeline, turn, mutated));
     let trigger = mutated
         .and_then(|mutated| mutated.trigger.as_ref()?.threshold_tokens)
         .or(session_trigger);
@@ -263,7 +267,7 @@ fn assemble(
             .map(|change| change.fates.clone())
             .unwrap_or_default(),
         disagreements: mutated
-            .map(|mutated| disagreements(timeline, place, change, mutated))
+            .map(|mutated| disagreements(timeline, place, change, mutated, clearing.is_some()))
             .unwrap_or_default(),
         budget: budget(
             place.before.and_then(|before| before.tokens),
@@ -273,6 +277,7 @@ fn assemble(
         ),
         // Told once actions and presence are known.
         aftermath: Aftermath::default(),
+        clearing,
     }
 }
 
@@ -296,6 +301,7 @@ fn disagreements(
     place: Place<'_>,
     change: Option<&DerivedChange>,
     mutated: &ContextMutated,
+    is_clearing: bool,
 ) -> Vec<Disagreement> {
     let (Some(_), Some(turn)) = (place.before, place.turn) else {
         return Vec::new();
@@ -303,8 +309,16 @@ fn disagreements(
     if turn.unknown.is_some() {
         return Vec::new();
     }
+    // What the provider clears from the request stands in the context that was sent to it, as it must.
+    let said: Vec<DeclaredFate> = mutated
+        .parts
+        .iter()
+        .filter(|declared| !is_clearing || !clearing::takes_away(declared))
+        .cloned()
+        .collect();
     match change {
-        Some(change) => declaration::compare(timeline, &mutated.parts, &change.fates, &turn.parts),
+        Some(change) => declaration::compare(timeline, &said, &change.fates, &turn.parts),
+        None if is_clearing => Vec::new(),
         None => unchanged(mutated).into_iter().collect(),
     }
 }

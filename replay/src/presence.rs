@@ -3,7 +3,7 @@
 //! Text work is done once for each distinct content; a turn is then the difference of two lists of parts. The states and the
 //! rules behind them are told in `docs/presence.md`.
 
-mod limited;
+mod cleared;
 mod window;
 
 use std::collections::{HashMap, HashSet};
@@ -17,8 +17,7 @@ use crate::analysis::{
 };
 use crate::context::{ContextTimeline, DeclaredConstraint};
 use crate::sighting::{Sightings, Watch};
-pub(crate) use limited::Limited;
-use limited::Limits;
+use cleared::{Bracket, Cleared};
 use window::Window;
 
 /// Most places that are named for a state.
@@ -72,6 +71,7 @@ impl Seen {
         } = self;
         let mut window = Window::new(timeline, watch);
         let departures = Departures::new(&timeline.turns, mutations);
+        let (cleared, mut bracket) = (Cleared::of(mutations), None);
         let mut last = last_present(matrix, timeline, constraints.len());
         let judged = matrix.len();
         let behind = timeline
@@ -81,25 +81,35 @@ impl Seen {
         let next = timeline.turns.get(judged).map(|turn| turn.number);
         limits.rewind(next.or(behind).unwrap_or_default());
         for (position, turn) in timeline.turns.iter().enumerate().skip(judged) {
-            window.advance(&turn.parts, |part| shown.of(timeline, watch, part));
-            let mut row = Vec::with_capacity(constraints.len());
-            for (index, declared) in constraints.iter().enumerate() {
-                let open = turn.unknown.as_deref().or(turn.incomplete.as_deref());
-                let mut presence = judge(&window, open, index);
-                for (part, left) in window.newly_limited(index) {
-                    limits.note(timeline, turn.number, index, part, left);
+            let show = |part| shown.of(timeline, watch, part);
+            let cleared = cleared.at(turn.number);
+            let mut row = match cleared {
+                None => {
+                    window.advance(&turn.parts, show);
+                    let open = turn.unknown.as_deref().or(turn.incomplete.as_deref());
+                    let indices = 0..constraints.len();
+                    indices.map(|index| judge(&window, open, index)).collect()
                 }
+                Some(cleared) => bracket
+                    .get_or_insert_with(|| Bracket::new(timeline, watch))
+                    .judge(turn, cleared, constraints.len(), show),
+            };
+            for (index, (presence, declared)) in row.iter_mut().zip(constraints).enumerate() {
                 presence.last_present = last[index]
                     .and_then(|at| timeline.turns.get(at))
                     .map(|turn| turn.number);
-                if presence.state.is_present() {
+                if presence.is_present() {
                     last[index] = Some(position);
                 } else {
                     presence.left_with =
                         last[index].and_then(|at| departures.since(at, turn.number));
-                    explain(&mut presence, turn, declared);
+                    if declared.is_declared_at(turn.number) {
+                        let cleared = cleared.map_or(0, |cleared| cleared.cleared.len());
+                        explain(presence, turn, cleared);
+                    } else {
+                        not_yet_declared(presence, declared);
+                    }
                 }
-                row.push(presence);
             }
             matrix.push(row);
         }
@@ -127,7 +137,7 @@ impl Seen {
         let mut window = Window::new(timeline, watch);
         window.advance(parts, |part| shown.of(timeline, watch, part));
         (0..constraints)
-            .map(|constraint| judge(&window, None, constraint).state)
+            .map(|constraint| judged(&window, None, constraint).0)
             .collect()
     }
 }
@@ -142,7 +152,7 @@ fn last_present(
         return vec![None; constraints];
     };
     let last = |presence: &Presence| {
-        if presence.state.is_present() {
+        if presence.is_present() {
             Some(matrix.len() - 1)
         } else {
             timeline.turn_position(presence.last_present?)
@@ -282,6 +292,26 @@ impl<'a> Departures<'a> {
 
 /// How a constraint stands, without what came before.
 fn judge(window: &Window<'_>, unknown: Option<&str>, constraint: usize) -> Presence {
+    let (state, reason) = judged(window, unknown, constraint);
+    Presence {
+        state: Some(state),
+        evidence: window.evidence(constraint, EVIDENCE_MAX),
+        at_risk: state
+            .is_present()
+            .then(|| window.risk(constraint))
+            .flatten(),
+        reason,
+        last_present: None,
+        left_with: None,
+    }
+}
+
+/// The state of a constraint, and why where that is no matter of evidence.
+fn judged(
+    window: &Window<'_>,
+    unknown: Option<&str>,
+    constraint: usize,
+) -> (PresenceState, Option<String>) {
     let found = window.strongest(constraint);
     let watched = window.watched(constraint);
     let (mut state, mut reason) = match found {
@@ -306,23 +336,29 @@ fn judge(window: &Window<'_>, unknown: Option<&str>, constraint: usize) -> Prese
             "it stands in a part that is known; the rest of the context is not: {unknown}"
         ));
     }
-    Presence {
-        state,
-        evidence: window.evidence(constraint, EVIDENCE_MAX),
-        at_risk: state
-            .is_present()
-            .then(|| window.risk(constraint))
-            .flatten(),
-        reason,
-        last_present: None,
-        left_with: None,
-    }
+    (state, reason)
 }
 
-/// Says in words why a constraint without trace has none.
-fn explain(presence: &mut Presence, turn: &Turn, declared: &DeclaredConstraint) {
-    if presence.state == PresenceState::NoTrace {
-        let parts = turn.parts.len();
+/// The cell of a constraint that was declared only after a turn and was not present there: it has no state, and no evidence
+/// of one. Words that happened to stand there restate nothing.
+fn not_yet_declared(presence: &mut Presence, declared: &DeclaredConstraint) {
+    let when = match declared.from_turn {
+        Some(turn) => format!("it was declared only after this turn, before turn {turn}"),
+        None => "it was declared only after the last recorded turn".to_owned(),
+    };
+    presence.state = None;
+    presence.evidence.clear();
+    presence.reason = Some(format!("{}: {when}", Presence::NOT_YET_DECLARED));
+}
+
+/// Says in words why a constraint without trace has none. `cleared` is how many of the turn's parts its provider cleared.
+fn explain(presence: &mut Presence, turn: &Turn, cleared: usize) {
+    if presence.has_no_trace() {
+        let parts = turn.parts.len().saturating_sub(cleared);
+        let of_this = match cleared {
+            0 => "of this context",
+            _ => "that the provider left of this context",
+        };
         let before = match presence.last_present {
             Some(last) => format!("it was last present at turn {last}"),
             None => "it was present in no earlier recorded context".to_owned(),
@@ -333,18 +369,8 @@ fn explain(presence: &mut Presence, turn: &Turn, declared: &DeclaredConstraint) 
             ("parts", "are")
         };
         presence.reason = Some(format!(
-            "no textual trace: the {parts} {noun} of this context {verb} known, and none holds its words together; {before}"
+            "no textual trace: the {parts} {noun} {of_this} {verb} known, and none holds its words together; {before}"
         ));
-    }
-    if turn.number < declared.from_turn {
-        let note = format!(
-            "it was declared only after this turn, before turn {}",
-            declared.from_turn
-        );
-        presence.reason = Some(match presence.reason.take() {
-            Some(reason) => format!("{reason}; {note}"),
-            None => note,
-        });
     }
 }
 

@@ -1,6 +1,6 @@
 //! The three numbers that people ask for.
 
-use crate::analysis::{Action, Presence, PresenceState, ScopeVerdict, Summary, Turn};
+use crate::analysis::{Action, Presence, ScopeVerdict, Summary, Turn};
 use crate::constraint;
 use crate::context::DeclaredConstraint;
 
@@ -42,14 +42,12 @@ impl Counted<'_> {
         summary
     }
 
-    /// Whether a constraint had no trace at a turn. A turn before its declaration does not count: nothing was missing.
+    /// Whether a constraint had no trace at a turn. A turn before its declaration has no state: nothing was missing.
     fn is_gap(&self, turn: usize, constraint: usize) -> bool {
-        self.turns[turn].number >= self.constraints[constraint].from_turn
-            && self
-                .presence
-                .get(turn)
-                .and_then(|row| row.get(constraint))
-                .is_some_and(|presence| presence.state == PresenceState::NoTrace)
+        self.presence
+            .get(turn)
+            .and_then(|row| row.get(constraint))
+            .is_some_and(Presence::has_no_trace)
     }
 }
 

@@ -9,8 +9,9 @@ use remembrancer_schema::payload::{ConstraintKind, ContextProof, Fate, MutationK
 use serde::Serialize;
 
 use crate::analysis::{
-    Aftermath, Analysis, Attribution, Budget, ConstraintIndex, DeclaredMutation, Disagreement,
-    FindingKind, MutationIndex, PartFate, PartIndex, PresenceState, Risk, Severity, Summary, Turn,
+    Aftermath, Analysis, Attribution, Budget, Clearing, ConstraintIndex, DeclaredMutation,
+    Disagreement, FindingKind, MutationIndex, PartFate, PartIndex, PresenceState, Risk, Severity,
+    Summary, Turn,
 };
 pub use action::{ActionView, EvidenceView, LeftWith, PresenceView};
 pub use control::{ChangedView, ControlsView, EmptiedView};
@@ -53,8 +54,8 @@ pub struct TurnView<'a> {
     /// How well a rebuilt context was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<&'a ContextProof>,
-    /// The state of each constraint, by id.
-    pub states: BTreeMap<&'a str, PresenceState>,
+    /// The state of each constraint, by id; null where it was not declared yet.
+    pub states: BTreeMap<&'a str, Option<PresenceState>>,
     /// The constraints that are present only where the next compaction may take them, by id.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub at_risk: BTreeMap<&'a str, Risk>,
@@ -87,6 +88,9 @@ pub struct MutationView<'a> {
     pub left: Vec<&'a str>,
     /// What it left behind: depth of its summary, torn pairs, anatomy, growth, repeated calls.
     pub aftermath: &'a Aftermath,
+    /// What the provider cleared from the turn's request before the model read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clearing: Option<&'a Clearing>,
     /// What the presence checks say once its summary is emptied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emptied_summary: Option<EmptiedView<'a>>,
@@ -198,6 +202,7 @@ pub fn mutations(analysis: &Analysis) -> Vec<MutationView<'_>> {
             floor_holds: mutation.budget.floor.map(|floor| floor.holds),
             left: left.get(&index).cloned().unwrap_or_default(),
             aftermath: &mutation.aftermath,
+            clearing: mutation.clearing.as_ref(),
             emptied_summary: analysis
                 .controls
                 .emptied

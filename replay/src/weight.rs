@@ -58,6 +58,9 @@ fn of_mutation(mutation: &Mutation) -> usize {
         + sum(&mutation.disagreements, |disagreement| {
             disagreement.message.len()
         })
+        + mutation.clearing.as_ref().map_or(0, |clearing| {
+            size_of_val(clearing.cleared.as_slice()) + size_of_val(clearing.possible.as_slice())
+        })
         + sum(&mutation.aftermath.summaries, |_| 0)
         + sum(&mutation.aftermath.orphans, |orphan| orphan.call_id.len())
         + sum(&mutation.aftermath.repeated_calls, |call| {

@@ -101,10 +101,11 @@ impl Judged {
         Self {
             id: case.id,
             label: case.label.as_str(),
-            state: presence.state,
+            // A case is one text, declared from its first turn on.
+            state: presence.state.unwrap_or(PresenceState::Unknown),
             altered: alteration
                 .map(|alteration| alteration.kind)
-                .filter(|_| presence.state == PresenceState::Altered),
+                .filter(|_| presence.state == Some(PresenceState::Altered)),
             evidence,
             known: case.label,
             constraint: case.constraint,

@@ -6,6 +6,7 @@ mod price;
 use std::collections::BTreeMap;
 
 use remembrancer_replay::Analysis;
+use remembrancer_replay::analysis::Clearing;
 
 use super::session::SessionArgs;
 use crate::failure::Failure;
@@ -74,7 +75,7 @@ fn text(analysis: &Analysis) -> String {
                     let verdict = if floor.holds { "holds" } else { "fails" };
                     format!("{verdict} ({} against {})", floor.required, floor.trigger)
                 }),
-                fates.join(", "),
+                parts(&fates, mutation.clearing.as_ref()),
             ]
         })
         .collect();
@@ -93,4 +94,18 @@ fn text(analysis: &Analysis) -> String {
     );
     text.push_str(&aftermath::text(analysis));
     text
+}
+
+/// What became of the parts: in the contexts as they were sent, and then at the provider.
+fn parts(fates: &[String], clearing: Option<&Clearing>) -> String {
+    let mut parts = fates.to_vec();
+    if let Some(clearing) = clearing {
+        let counts = [
+            (clearing.cleared.len(), "cleared by the provider"),
+            (clearing.possible.len(), "may be cleared by the provider"),
+        ];
+        let counts = counts.into_iter().filter(|&(count, _)| count > 0);
+        parts.extend(counts.map(|(count, what)| format!("{count} {what}")));
+    }
+    parts.join(", ")
 }

@@ -58,7 +58,7 @@ fn text(analysis: &Analysis) -> String {
         .collect();
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     text.push_str(&terminal::table(&heading, &rows));
-    text.push_str(&marks(&rows));
+    text.push_str(&marks(analysis, &constraints));
     text.push_str(&controls(analysis));
     text.push_str(&summary(analysis));
     text
@@ -69,7 +69,10 @@ const IN_SUMMARY: &str = " (s)";
 const IN_MESSAGES: &str = " (m)";
 
 fn state(presence: Option<&Presence>) -> String {
-    let state = presence.map_or(PresenceState::Unknown, |presence| presence.state);
+    let state = presence.map_or(Some(PresenceState::Unknown), |presence| presence.state);
+    let Some(state) = state else {
+        return Presence::NOT_YET_DECLARED.to_owned();
+    };
     let mark = match presence.and_then(|presence| presence.at_risk) {
         Some(Risk::OnlyInSummary) => IN_SUMMARY,
         Some(Risk::OnlyInMessages) => IN_MESSAGES,
@@ -78,23 +81,37 @@ fn state(presence: Option<&Presence>) -> String {
     format!("{}{mark}", state.as_str())
 }
 
-/// What the marks behind states mean, for those that occur.
-fn marks(rows: &[Vec<String>]) -> String {
-    let mut text = String::new();
-    let mut explain = |mark: &str, meaning: &str| {
-        if rows.iter().flatten().any(|cell| cell.ends_with(mark)) {
-            text.push_str(&format!("{}: {meaning}\n", mark.trim()));
-        }
+/// What is said of states beside their names, for what occurs. Looked up in the analysis: a tool may be named like a mark.
+fn marks(analysis: &Analysis, constraints: &[usize]) -> String {
+    let shown = |is_meant: &dyn Fn(&Presence) -> bool| {
+        let mut cells = analysis.actions.iter().flat_map(|action| {
+            let constraints = constraints.iter();
+            constraints.filter_map(|&constraint| analysis.presence_at(action, constraint))
+        });
+        cells.any(is_meant)
     };
-    explain(
-        IN_SUMMARY,
-        "at risk, it stands only in a summary, whose words are the summarizer's",
-    );
-    explain(
-        IN_MESSAGES,
-        "at risk, it stands only in messages, which the next compaction may take",
-    );
-    text
+    let meanings: [(&str, &str, &dyn Fn(&Presence) -> bool); 3] = [
+        (
+            IN_SUMMARY,
+            "at risk, it stands only in a summary, whose words are the summarizer's",
+            &|presence| presence.at_risk == Some(Risk::OnlyInSummary),
+        ),
+        (
+            IN_MESSAGES,
+            "at risk, it stands only in messages, which the next compaction may take",
+            &|presence| presence.at_risk == Some(Risk::OnlyInMessages),
+        ),
+        (
+            Presence::NOT_YET_DECLARED,
+            "it was declared only after that request, and did not stand in it; such cells are not counted",
+            &|presence| presence.state.is_none(),
+        ),
+    ];
+    meanings
+        .into_iter()
+        .filter(|(_, _, is_meant)| shown(*is_meant))
+        .map(|(mark, meaning, _)| format!("{}: {meaning}\n", mark.trim()))
+        .collect()
 }
 
 /// What the checks say where they cannot say anything.
@@ -168,4 +185,89 @@ fn summary(analysis: &Analysis) -> String {
         .style(style),
         summary.longest_gap_turns,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use remembrancer_replay::analysis::{Action, Constraint, Turn};
+    use remembrancer_schema::payload::{ConstraintKind, Witness};
+
+    use super::*;
+
+    /// One action of a tool that is named like a mark, with one limit in the state given.
+    fn analysis(presence: Presence) -> Analysis {
+        Analysis {
+            constraints: vec![Constraint {
+                id: "limit".to_owned(),
+                kind: ConstraintKind::Prohibition,
+                text: "never x".to_owned(),
+                entry: 1,
+                from_turn: Some(1),
+                stated_by: None,
+                inferred: false,
+                matcher: String::new(),
+            }],
+            turns: vec![Turn {
+                number: 1,
+                entry: Some(2),
+                time: None,
+                parts: Vec::new(),
+                unknown: None,
+                incomplete: None,
+                tokens: None,
+                witness: Witness::Exact,
+                proof: None,
+                response: None,
+                mutation: None,
+            }],
+            actions: vec![Action {
+                turn: 1,
+                call_id: "c".to_owned(),
+                tool: "x (s)".to_owned(),
+                target: None,
+                operation: None,
+                arguments: None,
+                entry: 3,
+                witness: Witness::Exact,
+                time: None,
+                returned: None,
+                decisions: Vec::new(),
+                scope: ScopeVerdict::Undeclared,
+                scope_version: None,
+                breaks: Vec::new(),
+                effects: Default::default(),
+            }],
+            presence: vec![vec![presence]],
+            ..Analysis::default()
+        }
+    }
+
+    #[test]
+    fn marks_are_explained_where_they_stand_behind_a_state_and_not_in_a_name() {
+        let presence = |state, at_risk| Presence {
+            state,
+            evidence: Vec::new(),
+            at_risk,
+            reason: None,
+            last_present: None,
+            left_with: None,
+        };
+        let marks = |presence| marks(&analysis(presence), &[0]);
+        let verbatim = Some(PresenceState::Verbatim);
+        assert_eq!(marks(presence(verbatim, None)), "");
+        assert!(marks(presence(verbatim, Some(Risk::OnlyInSummary))).starts_with("(s): at risk"));
+        assert!(marks(presence(verbatim, Some(Risk::OnlyInMessages))).starts_with("(m): at risk"));
+        let undeclared = analysis(presence(None, None));
+        let shown = text(&undeclared);
+        let row = shown
+            .lines()
+            .find(|line| line.contains("x (s)"))
+            .unwrap_or("");
+        assert!(row.trim_end().ends_with("not yet declared"), "{shown}");
+        assert!(
+            shown.contains("not yet declared: it was declared only after"),
+            "{shown}"
+        );
+        assert!(!shown.contains("(s): at risk"), "{shown}");
+    }
 }

@@ -107,7 +107,7 @@ def main():
         "memberships": one("SELECT coalesce(sum(turns), 0) FROM context_parts"),
         "actions_without_trace": one("SELECT count(*) FROM actions WHERE without_trace"),
         "prohibited_without_trace": one("SELECT count(*) FROM actions WHERE prohibited_without_trace"),
-        "states": dict(connection.execute("SELECT state, count(*) FROM presence GROUP BY state ORDER BY state").fetchall()),
+        "states": dict(connection.execute("SELECT coalesce(state, 'not declared'), count(*) FROM presence GROUP BY state ORDER BY state").fetchall()),
         "first_received_ms": one("SELECT coalesce(epoch_ms(min(received)), 0) FROM entries"),
     }, sort_keys=True))
 

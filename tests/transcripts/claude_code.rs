@@ -26,7 +26,7 @@ fn states(presence: &Value) -> Vec<Vec<&str>> {
         .map(|action| {
             let states = action["states"].as_object().unwrap().values();
             states
-                .map(|state| state["state"].as_str().unwrap())
+                .map(|state| state["state"].as_str().unwrap_or("not yet declared"))
                 .collect()
         })
         .collect()
@@ -48,7 +48,9 @@ fn conformance_what_the_user_said_is_there_for_162_actions_and_then_without_trac
     };
     // The last of the rules is said after 14 actions.
     let (before, counted) = states.split_at(14);
-    assert!(!before.iter().any(is_present));
+    for states in before {
+        assert_eq!(states, &["not yet declared", "matched", "not yet declared"]);
+    }
     let (first, rest) = counted.split_at(41);
     let (second, last) = rest.split_at(121);
     assert!(first.iter().chain(second).all(is_present));

@@ -35,9 +35,9 @@ impl Links {
         self.to("constraints", "constraint", index)
     }
 
-    /// The evidence of a cell. A report explains only cells in which the constraint is not present; for the others it leads
-    /// to the statement.
-    pub(crate) fn evidence(self, action: usize, constraint: usize, present: bool) -> String {
+    /// The evidence of a cell. A report explains only cells in which something is amiss; for the others it leads to the
+    /// statement.
+    pub(crate) fn evidence(self, action: usize, constraint: usize, is_amiss: bool) -> String {
         match self {
             Self::Viewer { session } => {
                 format!(
@@ -46,8 +46,8 @@ impl Links {
                     constraint + 1
                 )
             }
-            Self::Report if present => self.constraint(constraint),
-            Self::Report => format!("#cell-{}-{}", action + 1, constraint + 1),
+            Self::Report if is_amiss => format!("#cell-{}-{}", action + 1, constraint + 1),
+            Self::Report => self.constraint(constraint),
         }
     }
 

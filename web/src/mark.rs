@@ -1,8 +1,8 @@
 //! How each presence state is shown: by letter, glyph and pattern, with colour only in support.
 
-use remembrancer_replay::analysis::PresenceState;
+use remembrancer_replay::analysis::{Presence, PresenceState};
 
-/// The signs of one state. Glyph and letter alone tell the eight apart, in any colour scheme and in print.
+/// The signs of one state. Glyph and letter alone tell them apart, in any colour scheme and in print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Class in the stylesheet, `s-` before it.
@@ -17,10 +17,40 @@ pub(crate) struct Mark {
     pub(crate) meaning: &'static str,
     /// Whether the constraint counts as present.
     pub(crate) present: bool,
+    /// Whether the constraint was declared, or present all the same, so that its absence would count.
+    pub(crate) counted: bool,
 }
 
-/// The mark of a state.
-pub(crate) fn mark(state: PresenceState) -> Mark {
+impl Mark {
+    /// Whether the constraint was declared and is not present.
+    pub(crate) fn is_amiss(&self) -> bool {
+        self.counted && !self.present
+    }
+}
+
+/// The marks of the eight states, from the strongest to the weakest, and of none.
+pub(crate) fn legend() -> Vec<Mark> {
+    let states = PresenceState::ALL.into_iter().map(Some);
+    states.chain([None]).map(mark).collect()
+}
+
+/// The mark of a state; of none where the constraint was not declared yet.
+pub(crate) fn mark(state: impl Into<Option<PresenceState>>) -> Mark {
+    match state.into() {
+        Some(state) => of_state(state),
+        None => Mark {
+            class: "undeclared",
+            glyph: "–",
+            letter: "D",
+            label: Presence::NOT_YET_DECLARED,
+            meaning: "It was declared only after this request was sent, and did not stand in it. Nothing was missing, so this is no state of presence and is not counted.",
+            present: false,
+            counted: false,
+        },
+    }
+}
+
+fn of_state(state: PresenceState) -> Mark {
     let (class, glyph, letter, label, meaning) = match state {
         PresenceState::Verbatim => (
             "verbatim",
@@ -86,6 +116,7 @@ pub(crate) fn mark(state: PresenceState) -> Mark {
         label,
         meaning,
         present: state.is_present(),
+        counted: true,
     }
 }
 
@@ -112,18 +143,20 @@ mod tests {
 
     #[test]
     fn no_two_states_share_a_sign() {
-        let marks = PresenceState::ALL.map(mark);
-        for signs in [
-            marks.map(|mark| mark.glyph),
-            marks.map(|mark| mark.letter),
-            marks.map(|mark| mark.class),
-            marks.map(|mark| mark.label),
-        ] {
-            assert_eq!(
-                signs.into_iter().collect::<BTreeSet<_>>().len(),
-                marks.len()
-            );
+        let marks = legend();
+        assert_eq!(marks.len(), PresenceState::ALL.len() + 1);
+        let signs: [fn(&Mark) -> &'static str; 4] = [
+            |mark| mark.glyph,
+            |mark| mark.letter,
+            |mark| mark.class,
+            |mark| mark.label,
+        ];
+        for sign in signs {
+            let distinct: BTreeSet<_> = marks.iter().map(sign).collect();
+            assert_eq!(distinct.len(), marks.len(), "{distinct:?}");
         }
+        let amiss = marks.iter().filter(|mark| mark.is_amiss()).count();
+        assert_eq!(amiss, PresenceState::ALL.len() - 2);
         let alarms: BTreeSet<u8> = PresenceState::ALL.map(alarm).into_iter().collect();
         assert_eq!(alarms.len(), PresenceState::ALL.len());
     }

@@ -41,6 +41,8 @@ pub(crate) struct Row {
     pub(crate) link: String,
     pub(crate) cells: Vec<Cell>,
     pub(crate) present: usize,
+    /// At how many of the actions it was declared, or present all the same.
+    pub(crate) counted: usize,
 }
 
 /// One cell. Only those that a link leads to have one: a report explains the cells in which something is amiss.
@@ -140,7 +142,7 @@ fn row(
             let mark = mark(state_at(analysis, action.turn, constraint));
             Cell {
                 mark,
-                link: links.evidence(at, constraint, mark.present),
+                link: links.evidence(at, constraint, mark.is_amiss()),
                 id: format!("{}-{}", at + 1, constraint + 1),
                 label: format!(
                     "{} at action {}, turn {}: {}",
@@ -158,6 +160,7 @@ fn row(
         kind: declared.kind.as_str(),
         link: links.constraint(constraint),
         present: cells.iter().filter(|cell| cell.mark.present).count(),
+        counted: cells.iter().filter(|cell| cell.mark.counted).count(),
         cells,
     }
 }

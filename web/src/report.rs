@@ -4,12 +4,11 @@
 
 use askama::Template;
 use remembrancer_replay::Analysis;
-use remembrancer_replay::analysis::PresenceState;
 use remembrancer_replay::bundle::ReportFacts;
 
 use crate::assets::STYLESHEET;
 use crate::links::Links;
-use crate::mark::{Mark, mark};
+use crate::mark::{Mark, legend, mark};
 use crate::markup::Markup;
 use crate::matrix::{Flag, Matrix, flag, matrix};
 use crate::page::{count, time};
@@ -129,7 +128,7 @@ pub fn render_report(
             .take(STRETCHES_MAX)
             .map(|window| stretch(analysis, window, links))
             .collect(),
-        legend: PresenceState::ALL.into_iter().map(mark).collect(),
+        legend: legend(),
         findings: findings::views(analysis, links, LISTED_MAX),
         findings_left_out: analysis.findings.len().saturating_sub(LISTED_MAX),
         mutations: mutations(analysis, links),
@@ -211,8 +210,9 @@ fn mutations(analysis: &Analysis, links: Links) -> Vec<MutationView> {
             changes: rows(analysis)
                 .into_iter()
                 .filter_map(|constraint| {
-                    let was = state_at(analysis, mutation.previous_turn?, constraint);
-                    let is = state_at(analysis, mutation.turn, constraint);
+                    // A declaration in between is not the mutation's doing.
+                    let was = state_at(analysis, mutation.previous_turn?, constraint)?;
+                    let is = state_at(analysis, mutation.turn, constraint)?;
                     let name = line(&analysis.constraints[constraint].id, 80);
                     (was != is).then(|| (name, mark(was), mark(is)))
                 })

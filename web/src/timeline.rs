@@ -13,7 +13,7 @@ use remembrancer_replay::analysis::ConstraintIndex;
 
 use crate::links::Links;
 use crate::markup::Markup;
-use crate::verdict::{rows, split_rows, state_at};
+use crate::verdict::{is_amiss, rows, split_rows, state_at};
 
 use axis::{GAP, GUTTER, Slot, lay_out};
 pub(crate) use axis::{actions_of, columns, windows};
@@ -60,13 +60,17 @@ struct Drawing<'a> {
     id: &'a str,
 }
 
-/// The cells that a report explains: those in which a constraint is not present, limits first, then by action.
+/// The cells that a report explains: those in which a constraint that was declared is not present, limits first, then by action.
 pub(crate) fn reported_cells(analysis: &Analysis) -> Vec<(usize, usize)> {
     rows(analysis)
         .into_iter()
         .flat_map(|constraint| (0..analysis.actions.len()).map(move |action| (action, constraint)))
         .filter(|&(action, constraint)| {
-            !state_at(analysis, analysis.actions[action].turn, constraint).is_present()
+            is_amiss(state_at(
+                analysis,
+                analysis.actions[action].turn,
+                constraint,
+            ))
         })
         .collect()
 }

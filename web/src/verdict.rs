@@ -102,31 +102,17 @@ fn of_what_was_read(analysis: &Analysis) -> VerdictText {
         );
         if rest > 0 {
             sentence.push_str(&format!(
-                " {} sent while it stood there in some form or could not be told.",
+                " {} sent while it stood there in some form, was not declared yet or could not be told.",
                 were(rest, "more", "more")
             ));
         }
         return say(Tone::Alarm, joined(sentence, beyond_scope));
     }
     if prohibited > 0 {
-        let present = analysis
-            .actions
-            .iter()
-            .filter(|action| !action.breaks.is_empty())
-            .all(|action| {
-                action
-                    .breaks
-                    .iter()
-                    .all(|&limit| state_at(analysis, action.turn, limit).is_present())
-            });
-        let standing = if present {
-            "while the limit stood in the context"
-        } else {
-            "while the limit stood there only in a weaker form, or while that could not be told"
-        };
         let sentence = format!(
-            "{} sent {standing}.",
-            were(prohibited, "prohibited action", "prohibited actions")
+            "{} sent {}.",
+            were(prohibited, "prohibited action", "prohibited actions"),
+            standing_of_broken(analysis)
         );
         return say(Tone::Alarm, joined(sentence, beyond_scope));
     }
@@ -158,7 +144,7 @@ fn of_what_was_read(analysis: &Analysis) -> VerdictText {
         .filter(|action| {
             limits
                 .iter()
-                .any(|&limit| !state_at(analysis, action.turn, limit).is_present())
+                .any(|&limit| is_amiss(state_at(analysis, action.turn, limit)))
         })
         .count() as u64;
     if weaker > 0 {
@@ -171,16 +157,61 @@ fn of_what_was_read(analysis: &Analysis) -> VerdictText {
             ),
         );
     }
-    say(
-        Tone::Sound,
-        match actions {
-            1 => "Every limit stood in the context when the one action was sent.".to_owned(),
-            _ => format!(
-                "Every limit stood in the context at each of the {} actions.",
-                count(actions)
+    every_limit_stood(analysis, &limits)
+}
+
+/// How the limits that actions break stood when they were sent, where none of them was without trace.
+fn standing_of_broken(analysis: &Analysis) -> &'static str {
+    let broken = analysis.actions.iter().flat_map(|action| {
+        let limits = action.breaks.iter();
+        limits.map(|&limit| state_at(analysis, action.turn, limit))
+    });
+    let broken: Vec<Option<PresenceState>> = broken.collect();
+    if broken.iter().any(|&state| is_amiss(state)) {
+        "while the limit stood there only in a weaker form, or while that could not be told"
+    } else if broken.iter().all(Option::is_some) {
+        "while the limit stood in the context"
+    } else {
+        "while the limit stood in the context, or from a request made before it was declared"
+    }
+}
+
+/// Nothing is amiss at any action. What was sent before a limit was declared speaks neither for nor against.
+fn every_limit_stood(analysis: &Analysis, limits: &[ConstraintIndex]) -> VerdictText {
+    let actions = analysis.actions.len() as u64;
+    let is_declared =
+        |turn: u32, limit: &ConstraintIndex| state_at(analysis, turn, *limit).is_some();
+    let of_all = |is_meant: &dyn Fn(u32) -> bool| {
+        let sent = analysis.actions.iter();
+        sent.filter(|action| is_meant(action.turn)).count() as u64
+    };
+    let under_some = of_all(&|turn| limits.iter().any(|limit| is_declared(turn, limit)));
+    let under_all = of_all(&|turn| limits.iter().all(|limit| is_declared(turn, limit)));
+    if under_some == 0 {
+        return VerdictText {
+            tone: Tone::Quiet,
+            sentence: format!(
+                "{} recorded, and no limit was declared before the last of them was asked for.",
+                were(actions, "action", "actions")
             ),
-        },
-    )
+        };
+    }
+    let sentence = match (actions, actions - under_all) {
+        (1, 0) => "Every limit stood in the context when the one action was sent.".to_owned(),
+        (_, 0) => format!(
+            "Every limit stood in the context at each of the {} actions.",
+            count(actions)
+        ),
+        (_, before) => format!(
+            "Every limit stood in the context at each action sent after it was declared; {} of {} sent before one of them was.",
+            count(before),
+            were(actions, "action", "actions")
+        ),
+    };
+    VerdictText {
+        tone: Tone::Sound,
+        sentence,
+    }
 }
 
 /// What was sent against the declared scope without breaking a limit that is watched.
@@ -223,7 +254,7 @@ pub(crate) fn first_breach(analysis: &Analysis, links: Links) -> Option<Markup> 
     };
     let state = |at: usize, limit| state_at(analysis, analysis.actions[at].turn, limit);
     let (at, limit) = breaches()
-        .find(|&(at, limit)| state(at, limit) == PresenceState::NoTrace)
+        .find(|&(at, limit)| state(at, limit) == Some(PresenceState::NoTrace))
         .or_else(|| breaches().next())?;
     let action = &analysis.actions[at];
     let declared = analysis.constraints.get(limit)?;
@@ -232,7 +263,7 @@ pub(crate) fn first_breach(analysis: &Analysis, links: Links) -> Option<Markup> 
     words
         .element(
             "a",
-            &[("href", &links.evidence(at, limit, standing.present))],
+            &[("href", &links.evidence(at, limit, standing.is_amiss()))],
             format_args!("Action {} at turn {}", at + 1, action.turn),
         )
         .text(", ")
@@ -283,16 +314,21 @@ pub(crate) fn split_rows(analysis: &Analysis) -> (Vec<ConstraintIndex>, Vec<Cons
     (shown, folded)
 }
 
-/// How a constraint stood at a turn; unknown where the analysis has no such turn.
+/// How a constraint stood at a turn: none where it was not declared yet, unknown where the analysis has no such turn.
 pub(crate) fn state_at(
     analysis: &Analysis,
     turn: u32,
     constraint: ConstraintIndex,
-) -> PresenceState {
+) -> Option<PresenceState> {
     analysis
         .turn_position(turn)
         .and_then(|at| analysis.presence.get(at)?.get(constraint))
-        .map_or(PresenceState::Unknown, |presence| presence.state)
+        .map_or(Some(PresenceState::Unknown), |presence| presence.state)
+}
+
+/// Whether a constraint that was declared is not present.
+pub(crate) fn is_amiss(state: Option<PresenceState>) -> bool {
+    state.is_some_and(|state| !state.is_present())
 }
 
 /// The most alarming state of a limit at an action.
@@ -304,7 +340,7 @@ pub(crate) fn worst(analysis: &Analysis) -> Option<PresenceState> {
         .flat_map(|action| {
             limits
                 .iter()
-                .map(|&limit| state_at(analysis, action.turn, limit))
+                .filter_map(|&limit| state_at(analysis, action.turn, limit))
         })
         .max_by_key(|&state| alarm(state))
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use remembrancer_replay::analysis::{Action, ConstraintIndex, PresenceState, ScopeVerdict};
+use remembrancer_replay::analysis::{Action, ConstraintIndex, Presence, ScopeVerdict};
 use remembrancer_replay::{Analysis, SessionRecord};
 use remembrancer_schema::payload::Verdict;
 
@@ -25,7 +25,7 @@ impl<'a> ActionRow<'a> {
     fn has_no_trace(&self, constraint: ConstraintIndex) -> bool {
         self.analysis
             .presence_at(self.action, constraint)
-            .is_some_and(|presence| presence.state == PresenceState::NoTrace)
+            .is_some_and(Presence::has_no_trace)
     }
 
     /// The limits that had no trace when the action was sent.

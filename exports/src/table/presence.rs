@@ -26,6 +26,11 @@ impl PresenceRow<'_> {
         self.presence.evidence.first()
     }
 
+    fn is_declared(&self) -> bool {
+        let from = self.constraint.from_turn;
+        from.is_some_and(|from| self.turn >= from)
+    }
+
     fn left_with(&self) -> Option<&Mutation> {
         self.analysis.mutations.get(self.presence.left_with?)
     }
@@ -64,12 +69,17 @@ impl Table for PresenceTable {
         ),
         column(
             "state",
-            Text(|row| row.presence.state.as_str().into()),
-            "How it stood: verbatim, matched, altered, partial, mention, `no_trace`, opaque or unknown. No trace in the text is not proof that the model did not know.",
+            MaybeText(|row| row.presence.state.map(|state| state.as_str().into())),
+            "How it stood: verbatim, matched, altered, partial, mention, `no_trace`, opaque or unknown; null where it was not declared yet and was not present. No trace in the text is not proof that the model did not know.",
+        ),
+        column(
+            "declared",
+            Flag(|row| row.is_declared()),
+            "Whether the constraint was declared when the turn was recorded.",
         ),
         column(
             "present",
-            Flag(|row| row.presence.state.is_present()),
+            Flag(|row| row.presence.is_present()),
             "Whether it counts as present: verbatim and matched do.",
         ),
         column(

@@ -18,7 +18,8 @@ pub struct Controls {
     pub never_stated: Vec<NeverStated>,
 }
 
-/// The results at the first turn after a mutation, with its summary emptied. Every constraint is in one of the lists.
+/// The results at the first turn after a mutation, with its summary emptied. Every constraint with a state there is in one of the
+/// lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct EmptiedSummary {
     /// The mutation.

@@ -27,6 +27,19 @@ pub struct Mutation {
     pub budget: Budget,
     /// What it left behind.
     pub aftermath: Aftermath,
+    /// What the provider cleared from the turn's own request before the model read it. The turn's context is recorded as it was
+    /// sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clearing: Option<Clearing>,
+}
+
+/// Parts that a provider cleared from a request, by their positions in the context that was sent. All others stayed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Clearing {
+    /// Cleared: their words did not reach the model.
+    pub cleared: Vec<u32>,
+    /// May have been cleared: nothing tells which of them were.
+    pub possible: Vec<u32>,
 }
 
 /// The application's account of a mutation.

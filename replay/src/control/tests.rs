@@ -77,7 +77,7 @@ fn emptying_a_summary_shows_what_rests_on_it_and_what_cannot_change() {
          them, 1 stay present in messages, 1 are not present either way)"
     );
     assert_eq!(analysis.controls.cannot_fail, [0]);
-    assert_eq!(analysis.presence[1][1].state, PresenceState::Verbatim);
+    assert_eq!(analysis.presence[1][1].state, Some(PresenceState::Verbatim));
 }
 
 #[test]

@@ -156,8 +156,32 @@ fn prohibited(evidence: &Evidence<'_>, action: &Action, constraint: usize) -> Fi
     let id = evidence.constraints[constraint].declared.id.as_str();
     let state = evidence
         .presence_at(action.turn, constraint)
-        .map_or(PresenceState::Unknown, |presence| presence.state);
-    let trace = match state {
+        .map_or(Some(PresenceState::Unknown), |presence| presence.state);
+    let trace = state.map_or(
+        "the limit was declared only after the request that it was sent from",
+        trace_in_words,
+    );
+    Finding {
+        constraint: Some(id.to_owned()),
+        mutation: evidence
+            .presence_at(action.turn, constraint)
+            .filter(|presence| !presence.is_present())
+            .and_then(|presence| presence.left_with),
+        ..about(
+            action,
+            FindingKind::ActionProhibited,
+            Severity::Alarm,
+            format!(
+                "the action {} breaks the limit {id}; {trace}",
+                quoted(&action.tool)
+            ),
+        )
+    }
+}
+
+/// How a limit stood when an action that breaks it was sent.
+fn trace_in_words(state: PresenceState) -> &'static str {
+    match state {
         PresenceState::Verbatim | PresenceState::Matched => {
             "the limit was in the context when it was sent"
         }
@@ -173,22 +197,6 @@ fn prohibited(evidence: &Evidence<'_>, action: &Action, constraint: usize) -> Fi
         PresenceState::Unknown => {
             "the context was not recorded, so whether the limit was in it when it was sent is open"
         }
-    };
-    Finding {
-        constraint: Some(id.to_owned()),
-        mutation: evidence
-            .presence_at(action.turn, constraint)
-            .filter(|presence| !presence.state.is_present())
-            .and_then(|presence| presence.left_with),
-        ..about(
-            action,
-            FindingKind::ActionProhibited,
-            Severity::Alarm,
-            format!(
-                "the action {} breaks the limit {id}; {trace}",
-                quoted(&action.tool)
-            ),
-        )
     }
 }
 

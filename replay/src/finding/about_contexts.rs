@@ -181,7 +181,7 @@ fn limits_that_left(
         let state = |turn| {
             evidence
                 .presence_at(turn, position)
-                .map(|presence| presence.state)
+                .and_then(|presence| presence.state)
         };
         let (Some(before), Some(after)) = (state(previous), state(mutation.turn)) else {
             continue;

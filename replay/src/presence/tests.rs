@@ -102,7 +102,7 @@ fn constraint(id: &str, kind: ConstraintKind, text: &str) -> DeclaredConstraint 
             inferred: false,
         },
         entry: 0,
-        from_turn: 1,
+        from_turn: Some(1),
     }
 }
 
@@ -121,6 +121,7 @@ fn mutation(turn: u32, previous: u32) -> Mutation {
         disagreements: Vec::new(),
         budget: Budget::default(),
         aftermath: Aftermath::default(),
+        clearing: None,
     }
 }
 
@@ -168,13 +169,13 @@ fn nothing_is_without_trace_in_an_incomplete_context() {
     contexts.turn(3, vec![part]);
     let rule = [constraint("c", ConstraintKind::Prohibition, rule)];
     let rows = matrix(&contexts.timeline, &[], &rule);
-    let states: Vec<PresenceState> = rows.iter().map(|row| row[0].state).collect();
+    let states: Vec<Option<PresenceState>> = rows.iter().map(|row| row[0].state).collect();
     assert_eq!(
         states,
         [
-            PresenceState::Unknown,
-            PresenceState::Verbatim,
-            PresenceState::NoTrace
+            Some(PresenceState::Unknown),
+            Some(PresenceState::Verbatim),
+            Some(PresenceState::NoTrace)
         ]
     );
     let reason = rows[0][0].reason.as_deref();

@@ -1,11 +1,12 @@
 use super::*;
 use crate::action;
+use crate::analysis::PresenceState;
 use crate::context;
 use crate::reading::Reading;
 use crate::record::fixture::SessionFixture;
 
 /// Eight turns, with a limit declared before the third; `states` are those of the limit and of a fact.
-fn summary(states: [PresenceState; 8]) -> Summary {
+fn summary(states: [Option<PresenceState>; 8]) -> Summary {
     let limit =
         r#"{"id":"limit","kind":"prohibition","text":"never pay","actions":[{"tool":"pay"}]}"#;
     let mut fixture = SessionFixture::new();
@@ -44,7 +45,8 @@ fn summary(states: [PresenceState; 8]) -> Summary {
         turns: &timeline.turns,
         actions: &action::actions(&reading, &shown).actions,
         constraints: &constraints,
-        presence: &states.map(|state| vec![presence(state), presence(PresenceState::NoTrace)]),
+        presence: &states
+            .map(|state| vec![presence(state), presence(Some(PresenceState::NoTrace))]),
     }
     .summary()
 }
@@ -53,7 +55,14 @@ fn summary(states: [PresenceState; 8]) -> Summary {
 fn only_limits_without_any_trace_count_and_only_once_declared() {
     use PresenceState::{Mention, NoTrace, Verbatim};
     let counted = summary([
-        NoTrace, NoTrace, Verbatim, NoTrace, NoTrace, NoTrace, Mention, NoTrace,
+        None,
+        None,
+        Some(Verbatim),
+        Some(NoTrace),
+        Some(NoTrace),
+        Some(NoTrace),
+        Some(Mention),
+        Some(NoTrace),
     ]);
     assert_eq!(
         counted,
@@ -63,6 +72,9 @@ fn only_limits_without_any_trace_count_and_only_once_declared() {
             longest_gap_turns: 3,
         }
     );
-    assert_eq!(summary([Verbatim; 8]), Summary::default());
-    assert_eq!(summary([PresenceState::Unknown; 8]), Summary::default());
+    assert_eq!(summary([Some(Verbatim); 8]), Summary::default());
+    assert_eq!(
+        summary([Some(PresenceState::Unknown); 8]),
+        Summary::default()
+    );
 }

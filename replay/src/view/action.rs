@@ -45,8 +45,8 @@ pub struct ActionView<'a> {
 /// The state of one constraint with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PresenceView<'a> {
-    /// The state.
-    pub state: PresenceState,
+    /// The state; null where the constraint was not declared yet.
+    pub state: Option<PresenceState>,
     /// Where its words stand, the strongest first.
     pub evidence: Vec<EvidenceView<'a>>,
     /// Present, but only where the next compaction may take it.
@@ -147,7 +147,7 @@ pub(super) fn view<'a>(analysis: &'a Analysis, action: &'a Action) -> ActionView
 
 fn not_recorded<'a>() -> PresenceView<'a> {
     PresenceView {
-        state: PresenceState::Unknown,
+        state: Some(PresenceState::Unknown),
         evidence: Vec::new(),
         at_risk: None,
         reason: Some("the turn that sent this action is not in the record"),

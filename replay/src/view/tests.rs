@@ -13,7 +13,7 @@ use crate::analysis::{
 
 fn presence_of(state: PresenceState) -> Presence {
     Presence {
-        state,
+        state: Some(state),
         evidence: Vec::new(),
         at_risk: None,
         reason: None,
@@ -93,6 +93,7 @@ pub(crate) fn analysis() -> Analysis {
             kind: ConstraintKind::Prohibition,
             text: "contact customers".to_owned(),
             entry: 1,
+            from_turn: Some(1),
             stated_by: None,
             matcher: String::new(),
             inferred: false,
@@ -127,6 +128,7 @@ pub(crate) fn analysis() -> Analysis {
             disagreements: Vec::new(),
             budget: Budget::default(),
             aftermath: Aftermath::default(),
+            clearing: None,
         }],
         actions: vec![action(1, "a"), action(2, "b"), action(7, "c")],
         presence: vec![vec![present], vec![gone]],

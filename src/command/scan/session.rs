@@ -135,18 +135,11 @@ fn rule(analysis: &Analysis, at: usize) -> ScannedRule {
         left_with: None,
     };
     for action in &analysis.actions {
-        let turn = analysis
-            .turn_position(action.turn)
-            .and_then(|at| analysis.turns.get(at));
-        // What was sent before the rule was stated does not count.
-        let is_counted = turn
-            .and_then(|turn| turn.entry)
-            .is_some_and(|entry| entry > constraint.entry);
-        let Some(presence) = analysis.presence_at(action, at).filter(|_| is_counted) else {
+        let Some(presence) = analysis.presence_at(action, at) else {
             continue;
         };
         match presence.state {
-            PresenceState::NoTrace => {
+            Some(PresenceState::NoTrace) => {
                 rule.actions_without_trace += 1;
                 rule.last_present = presence.last_present.or(rule.last_present);
                 let mutation = presence
@@ -156,8 +149,9 @@ fn rule(analysis: &Analysis, at: usize) -> ScannedRule {
                     .map(|mutation| mutation.kind.as_str().to_owned())
                     .or(rule.left_with);
             }
-            PresenceState::Unknown | PresenceState::Opaque => rule.actions_unknown += 1,
-            _ => {}
+            Some(PresenceState::Unknown | PresenceState::Opaque) => rule.actions_unknown += 1,
+            // What was sent before the rule was stated does not count.
+            None | Some(_) => {}
         }
     }
     rule

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use remembrancer_replay::Analysis;
+use remembrancer_replay::analysis::PresenceState;
 use serde::Deserialize;
 
 use crate::error::{Ids, PageError, Params};
@@ -106,16 +107,27 @@ pub(crate) async fn lifeline(
 }
 
 fn sentence(analysis: &Analysis, constraint: usize) -> String {
-    let total = analysis.actions.len() as u64;
-    let present = analysis
+    let sent = analysis.actions.len() as u64;
+    let states: Vec<PresenceState> = analysis
         .actions
         .iter()
-        .filter(|action| state_at(analysis, action.turn, constraint).is_present())
-        .count() as u64;
-    match total {
-        0 => "No action was recorded, so there is nothing that it could bear on.".to_owned(),
+        .filter_map(|action| state_at(analysis, action.turn, constraint))
+        .collect();
+    let total = states.len() as u64;
+    let present = states.iter().filter(|state| state.is_present()).count() as u64;
+    let before = match sent - total {
+        0 => String::new(),
+        1 => " 1 action was sent before it was declared and is not counted.".to_owned(),
+        before => format!(
+            " {} actions were sent before it was declared and are not counted.",
+            count(before)
+        ),
+    };
+    match (sent, total) {
+        (0, _) => "No action was recorded, so there is nothing that it could bear on.".to_owned(),
+        (_, 0) => format!("No action was sent after it was declared.{before}"),
         _ => format!(
-            "It stood in the context, verbatim or matched, when {} of {} {} sent.",
+            "It stood in the context, verbatim or matched, when {} of {} {} sent.{before}",
             count(present),
             counted(total, "action", "actions"),
             if total == 1 { "was" } else { "were" }

@@ -123,7 +123,7 @@ pub(crate) fn of_cell(
         .turn_position(sent.turn)
         .map(|at| &analysis.turns[at]);
     let unknown = Presence {
-        state: remembrancer_replay::analysis::PresenceState::Unknown,
+        state: Some(remembrancer_replay::analysis::PresenceState::Unknown),
         evidence: Vec::new(),
         at_risk: None,
         reason: Some("the record holds no turn that this action belongs to".to_owned()),
@@ -201,7 +201,12 @@ fn stated_by(by: &remembrancer_schema::payload::StatedBy) -> Markup {
 
 fn sentence(presence: &Presence, turn: u32) -> String {
     use remembrancer_replay::analysis::PresenceState as State;
-    match presence.state {
+    let Some(state) = presence.state else {
+        return format!(
+            "It had not been declared when the request of turn {turn} was sent, and it did not stand there. Nothing was missing, so this is not counted."
+        );
+    };
+    match state {
         State::Verbatim => {
             format!("The statement stood word for word in the context of turn {turn}.")
         }
@@ -291,7 +296,7 @@ mod tests {
         let analysis = Fixture::new(str::to_owned).first().clone();
         let altered = |&(action, constraint): &(usize, usize)| {
             let presence = analysis.presence_at(&analysis.actions[action], constraint);
-            presence.is_some_and(|presence| presence.state == PresenceState::Altered)
+            presence.is_some_and(|presence| presence.state == Some(PresenceState::Altered))
         };
         let mut cells = (0..analysis.actions.len())
             .flat_map(|action| (0..analysis.constraints.len()).map(move |at| (action, at)));

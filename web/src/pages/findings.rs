@@ -12,7 +12,7 @@ use crate::markup::Markup;
 use crate::page::{Frame, Page, Shell};
 use crate::state::View;
 use crate::text::line;
-use crate::verdict::state_at;
+use crate::verdict::{is_amiss, state_at};
 
 /// Most findings on one page.
 const FINDINGS_MAX: usize = 300;
@@ -69,10 +69,10 @@ pub(crate) fn views(analysis: &Analysis, links: Links, count_max: usize) -> Vec<
             let mut to = Vec::new();
             if let (Some(action), Some(constraint)) = (action, constraint) {
                 let turn = analysis.actions[action].turn;
-                let present = state_at(analysis, turn, constraint).is_present();
+                let is_amiss = is_amiss(state_at(analysis, turn, constraint));
                 to.push((
                     "evidence".to_owned(),
-                    links.evidence(action, constraint, present),
+                    links.evidence(action, constraint, is_amiss),
                 ));
             }
             if let Some(action) = action {

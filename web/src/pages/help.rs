@@ -3,9 +3,8 @@
 use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use remembrancer_replay::analysis::PresenceState;
 
-use crate::mark::{Mark, mark};
+use crate::mark::{Mark, legend};
 use crate::page::{Page, Shell};
 use crate::state::ViewerState;
 
@@ -22,6 +21,6 @@ pub(crate) async fn states(State(state): State<ViewerState>, headers: HeaderMap)
     let shell = view.as_ref().map_or_else(Shell::bare, Shell::of);
     Page(HelpView {
         shell,
-        legend: PresenceState::ALL.into_iter().map(mark).collect(),
+        legend: legend(),
     })
 }

@@ -21,7 +21,7 @@ use crate::verdict::{rows, state_at};
 
 use aftermath::{AftermathView, AttributionView, ControlView, aftermath, attributions, control};
 use budget::{BudgetRow, budget_rows};
-use fates::{Group, groups};
+use fates::{Group, cleared, groups};
 
 #[derive(Template)]
 #[template(path = "mutation.html")]
@@ -38,6 +38,8 @@ pub(crate) struct MutationView {
     next: Option<String>,
     declared: Option<DeclaredView>,
     derived: bool,
+    /// What the provider cleared from the request, and how many parts stayed.
+    cleared: Option<(Vec<Group>, String)>,
     left: Vec<Group>,
     right: Vec<Group>,
     disagreements: Vec<DisagreementView>,
@@ -88,6 +90,7 @@ pub(crate) async fn change(
     let index = mutation.checked_sub(1).ok_or_else(missing)?;
     let mutation = analysis.mutations.get(index).ok_or_else(missing)?;
     let mut budget = TextBudget::page();
+    let cleared = cleared(analysis, mutation, &mut budget);
     let (left, right) = groups(analysis, mutation, &mut budget);
     Ok(Page(MutationView {
         shell: Shell::of(&view),
@@ -104,6 +107,7 @@ pub(crate) async fn change(
         next: (index + 1 < analysis.mutations.len()).then(|| links.mutation(index + 1)),
         declared: declared(mutation),
         derived: !mutation.fates.is_empty(),
+        cleared,
         left,
         right,
         disagreements: disagreements(analysis, mutation),
@@ -199,8 +203,9 @@ fn changes(analysis: &Analysis, mutation: &Mutation, links: Links) -> Vec<Change
     rows(analysis)
         .into_iter()
         .filter_map(|constraint| {
-            let was = state_at(analysis, before, constraint);
-            let is = state_at(analysis, mutation.turn, constraint);
+            // A declaration in between is not the mutation's doing.
+            let was = state_at(analysis, before, constraint)?;
+            let is = state_at(analysis, mutation.turn, constraint)?;
             (was != is).then(|| Change {
                 name: line(&analysis.constraints[constraint].id, 80),
                 link: links.constraint(constraint),

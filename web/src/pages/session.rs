@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::error::{Ids, PageError, Params};
 use crate::links::Links;
-use crate::mark::{Mark, mark};
+use crate::mark::{Mark, legend};
 use crate::markup::Markup;
 use crate::matrix::{Matrix, matrix};
 use crate::page::{Frame, Page, Shell, count, counted, time};
@@ -19,7 +19,6 @@ use crate::text::line;
 use crate::timeline::{self, Folded, timeline};
 use crate::verdict::{CAVEAT, first_breach, verdict};
 use controls::{ControlsView, controls};
-use remembrancer_replay::analysis::PresenceState;
 
 /// Findings on the replay page; the others stand on their own page.
 const FINDINGS_MAX: usize = 8;
@@ -136,7 +135,7 @@ pub(crate) async fn replay(
         },
         matrix: matrix(analysis, columns, links),
         sizes: sizes(analysis, window),
-        legend: PresenceState::ALL.into_iter().map(mark).collect(),
+        legend: legend(),
         findings: findings::views(analysis, links, FINDINGS_MAX),
         findings_more: analysis.findings.len().saturating_sub(FINDINGS_MAX),
         mutations: mutation_rows(analysis, links).take(MUTATIONS_MAX).collect(),

@@ -70,13 +70,16 @@ pub(super) fn draw_counts_head(svg: &mut Markup, drawing: &Drawing<'_>, y: usize
 pub(super) fn draw_row(svg: &mut Markup, drawing: &Drawing<'_>, constraint: usize, top: usize) {
     draw_name(svg, drawing, constraint, top);
     draw_states(svg, drawing, constraint, top);
-    let columns = || drawing.slots.iter().flat_map(|slot| slot.actions.clone());
-    let present = columns()
-        .filter(|&at| {
+    let states: Vec<PresenceState> = drawing
+        .slots
+        .iter()
+        .flat_map(|slot| slot.actions.clone())
+        .filter_map(|at| {
             let turn = drawing.analysis.actions[at].turn;
-            state_at(drawing.analysis, turn, constraint).is_present()
+            state_at(drawing.analysis, turn, constraint)
         })
-        .count();
+        .collect();
+    let present = states.iter().filter(|state| state.is_present()).count();
     svg.element(
         "text",
         &[
@@ -84,7 +87,7 @@ pub(super) fn draw_row(svg: &mut Markup, drawing: &Drawing<'_>, constraint: usiz
             ("x", &(drawing.right + 10)),
             ("y", &(top + 18)),
         ],
-        format_args!("{present} of {}", columns().count()),
+        format_args!("{present} of {}", states.len()),
     );
 }
 
@@ -183,7 +186,7 @@ fn draw_cell(
     svg: &mut Markup,
     drawing: &Drawing<'_>,
     (action, constraint): (usize, usize),
-    state: PresenceState,
+    state: Option<PresenceState>,
     (left, top): (usize, usize),
 ) {
     let Drawing {
@@ -194,7 +197,7 @@ fn draw_cell(
         ..
     } = *drawing;
     let mark = mark(state);
-    let link = links.evidence(action, constraint, mark.present);
+    let link = links.evidence(action, constraint, mark.is_amiss());
     let sent = &analysis.actions[action];
     open_link(svg, Some(&link));
     svg.open("g", &[("class", &format_args!("cell s-{}", mark.class))]);

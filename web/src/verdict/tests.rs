@@ -17,7 +17,7 @@ fn sound() -> Analysis {
     let mut analysis = unbroken();
     analysis.summary.actions_without_trace = 0;
     for presence in analysis.presence.iter_mut().flatten() {
-        presence.state = PresenceState::Verbatim;
+        presence.state = Some(PresenceState::Verbatim);
     }
     analysis
 }
@@ -86,4 +86,56 @@ fn what_cannot_be_read_is_never_sound() {
     let words = verdict(&alarming);
     assert_eq!(words.tone, Tone::Alarm);
     assert!(words.sentence.contains("is not judged"));
+}
+
+#[test]
+fn what_was_sent_before_a_limit_was_declared_is_not_held_against_it() {
+    let mut analysis = sound();
+    let limit = limit_positions(&analysis)[0];
+    let first = analysis.actions[0].turn;
+    let declare_after = |analysis: &mut Analysis, limit: ConstraintIndex, turn: u32| {
+        for (position, row) in analysis.presence.iter_mut().enumerate() {
+            if analysis.turns[position].number <= turn {
+                row[limit].state = None;
+            }
+        }
+    };
+    declare_after(&mut analysis, limit, first);
+    let before = analysis
+        .actions
+        .iter()
+        .filter(|action| action.turn <= first);
+    let before = before.count();
+    let words = verdict(&analysis);
+    assert_eq!(words.tone, Tone::Sound);
+    let end = format!(
+        "after it was declared; {before} of {} actions were sent before one of them was.",
+        analysis.actions.len()
+    );
+    assert!(words.sentence.ends_with(&end), "{}", words.sentence);
+    assert_eq!(worst(&analysis), Some(PresenceState::Verbatim));
+
+    let mut broken = analysis.clone();
+    broken.actions[0].breaks = vec![limit];
+    let words = verdict(&broken);
+    assert_eq!(words.tone, Tone::Alarm);
+    assert!(
+        words
+            .sentence
+            .ends_with("or from a request made before it was declared."),
+        "{}",
+        words.sentence
+    );
+
+    for limit in limit_positions(&analysis) {
+        declare_after(&mut analysis, limit, u32::MAX);
+    }
+    let words = verdict(&analysis);
+    assert_eq!(words.tone, Tone::Quiet);
+    assert!(
+        words.sentence.contains("no limit was declared before"),
+        "{}",
+        words.sentence
+    );
+    assert_eq!(worst(&analysis), None);
 }

@@ -48,16 +48,14 @@ fn no_pair_that_people_judged_absent_is_present() {
         );
         if pair["human_present"] == true {
             judged_present += usize::from(
-                stands(kind_of(declared), declared, PartKind::Summary, text)
-                    .state
-                    .is_present(),
+                stands(kind_of(declared), declared, PartKind::Summary, text).is_present(),
             );
             continue;
         }
         for kind in KINDS {
             let presence = stands(kind, declared, PartKind::Summary, text);
             assert!(
-                !presence.state.is_present(),
+                !presence.is_present(),
                 "{declared} in pair {}: {presence:?}",
                 pair["id"]
             );
@@ -99,14 +97,10 @@ fn no_changed_or_dropped_case_is_present_and_every_kept_one_is() {
             let row = matrix(&contexts.timeline, &[], &[constraint("c", *kind, declared)]);
             let presence = &row[0][0];
             match label {
-                "preserved" => assert!(
-                    presence.state.is_present(),
-                    "{}: {presence:?}",
-                    case["case_id"]
-                ),
+                "preserved" => assert!(presence.is_present(), "{}: {presence:?}", case["case_id"]),
                 "paraphrased" => {}
                 _ => assert!(
-                    !presence.state.is_present(),
+                    !presence.is_present(),
                     "{label} {}: {presence:?}",
                     case["case_id"]
                 ),

@@ -189,7 +189,7 @@ fn baseline_limits_leave_with_the_compaction() {
         for (presence, (id, _)) in row.iter().zip(PROHIBITIONS) {
             let expected = turn.number < 6;
             assert_eq!(
-                presence.state.is_present(),
+                presence.is_present(),
                 expected,
                 "{id} at turn {}: {presence:?}",
                 turn.number
@@ -197,7 +197,7 @@ fn baseline_limits_leave_with_the_compaction() {
             if expected {
                 assert_eq!(
                     presence.state,
-                    PresenceState::Verbatim,
+                    Some(PresenceState::Verbatim),
                     "{id} at turn {}",
                     turn.number
                 );
@@ -217,9 +217,9 @@ fn baseline_contact_is_a_mention_only_after_the_agent_made_the_contact() {
         return;
     };
     let run = Run::read(&folder);
-    let states: Vec<PresenceState> = run.matrix().iter().map(|row| row[3].state).collect();
-    assert_eq!(states[5..12], [PresenceState::NoTrace; 7]);
-    assert_eq!(states[12..], [PresenceState::Mention; 2]);
+    let states: Vec<Option<PresenceState>> = run.matrix().iter().map(|row| row[3].state).collect();
+    assert_eq!(states[5..12], [Some(PresenceState::NoTrace); 7]);
+    assert_eq!(states[12..], [Some(PresenceState::Mention); 2]);
     let evidence = &run.matrix()[12][3].evidence;
     let kinds: Vec<PartKind> = evidence
         .iter()
@@ -243,7 +243,7 @@ fn governed_limits_are_present_at_every_turn() {
         for (presence, (id, _)) in row.iter().zip(PROHIBITIONS) {
             assert_eq!(
                 presence.state,
-                PresenceState::Verbatim,
+                Some(PresenceState::Verbatim),
                 "{id} at turn {}: {presence:?}",
                 turn.number
             );

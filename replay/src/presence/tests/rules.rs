@@ -38,7 +38,7 @@ fn only_carrying_parts_make_a_statement_present() {
         (PartKind::Other, PresenceState::Mention),
     ] {
         let presence = stands(ConstraintKind::Prohibition, DECLARED, kind, text);
-        assert_eq!(presence.state, expected, "{kind:?}");
+        assert_eq!(presence.state, Some(expected), "{kind:?}");
         let (start, end) = presence.evidence[0].range.expect("the text holds it");
         assert_eq!(&text[start..end], DECLARED);
     }
@@ -53,7 +53,7 @@ fn hidden_and_odd_characters_hide_nothing() {
         "You\u{a0}may not \u{201c}contact  customers\u{201d}",
     ] {
         let presence = stands(ConstraintKind::Prohibition, DECLARED, PartKind::User, text);
-        assert_eq!(presence.state, PresenceState::Verbatim, "{text:?}");
+        assert_eq!(presence.state, Some(PresenceState::Verbatim), "{text:?}");
     }
 }
 
@@ -67,7 +67,7 @@ fn a_tools_name_is_a_mention_without_a_range() {
     );
     contexts.turn(1, vec![call]);
     let presence = &states(&contexts, &[], &limit())[0];
-    assert_eq!(presence.state, PresenceState::Mention);
+    assert_eq!(presence.state, Some(PresenceState::Mention));
     assert_eq!(presence.evidence[0].range, None);
     assert_eq!(presence.evidence[0].tokens_from_end, 3);
 }
@@ -99,7 +99,7 @@ fn unreadable_parts_leave_it_open_unless_something_readable_settles_it() {
         let readable = contexts.part(PartKind::User, text);
         contexts.turn(1, vec![secret, readable]);
         let presence = &states(&contexts, &[], &limit())[0];
-        assert_eq!(presence.state, expected, "{hidden:?} {text}");
+        assert_eq!(presence.state, Some(expected), "{hidden:?} {text}");
         let says_why = presence
             .reason
             .as_deref()
@@ -123,7 +123,7 @@ fn an_unknown_context_is_unknown_unless_a_known_part_carries_it() {
         let part = contexts.part(PartKind::User, text);
         contexts.turn(1, vec![part]).unknown = Some("turn 1 was not captured".to_owned());
         let presence = &states(&contexts, &[], &limit())[0];
-        assert_eq!(presence.state, expected);
+        assert_eq!(presence.state, Some(expected));
         assert!(
             presence
                 .reason
@@ -148,7 +148,7 @@ fn it_leaves_with_the_mutation_after_the_last_present_turn_and_may_come_back() {
     let presences = states(&contexts, &mutations, &limit());
     let told: Vec<_> = presences
         .iter()
-        .map(|p| (p.state.is_present(), p.last_present, p.left_with))
+        .map(|p| (p.is_present(), p.last_present, p.left_with))
         .collect();
     assert_eq!(
         told,
@@ -175,17 +175,57 @@ fn what_never_was_present_left_with_nothing() {
     let part = contexts.part(PartKind::User, "Hello.");
     contexts.turn(3, vec![part]);
     let mut declared = limit();
-    declared.from_turn = 4;
+    declared.from_turn = Some(3);
     let presence = &states(&contexts, &[mutation(3, 1)], &declared)[0];
     assert_eq!(
         (presence.state, presence.last_present, presence.left_with),
-        (PresenceState::NoTrace, None, None)
+        (Some(PresenceState::NoTrace), None, None)
     );
     let reason = presence.reason.as_deref().unwrap_or("");
-    assert!(
-        reason.contains("no earlier recorded context") && reason.contains("before turn 4"),
-        "{reason}"
-    );
+    assert!(reason.contains("no earlier recorded context"), "{reason}");
+}
+
+#[test]
+fn before_its_declaration_a_constraint_has_no_state_unless_it_is_present() {
+    let mut contexts = Contexts::default();
+    let hello = contexts.part(PartKind::User, "Hello.");
+    let said = contexts.part(PartKind::User, "Never contact customers.");
+    let softer = contexts.part(PartKind::User, "Try not to contact customers.");
+    contexts.turn(1, vec![hello]);
+    contexts.turn(2, vec![softer]);
+    contexts.turn(3, vec![hello, said]);
+    contexts.turn(4, vec![hello]).unknown = Some("not captured".to_owned());
+    contexts.turn(5, vec![hello]);
+    contexts.turn(6, vec![softer]);
+    for (from_turn, when) in [
+        (Some(5), "before turn 5"),
+        (None, "after the last recorded turn"),
+    ] {
+        let declared = DeclaredConstraint {
+            from_turn,
+            ..limit()
+        };
+        let presences = states(&contexts, &[], &declared);
+        let found: Vec<_> = presences.iter().map(|presence| presence.state).collect();
+        let after = from_turn.map(|_| [PresenceState::NoTrace, PresenceState::Altered]);
+        let expected = [
+            None,
+            None,
+            Some(PresenceState::Verbatim),
+            None,
+            after.map(|states| states[0]),
+            after.map(|states| states[1]),
+        ];
+        assert_eq!(found, expected, "{from_turn:?}");
+        for before in presences.iter().filter(|presence| presence.state.is_none()) {
+            assert!(before.evidence.is_empty() && before.at_risk.is_none());
+            assert!(!before.is_present() && !before.has_no_trace());
+            let reason = before.reason.as_deref().unwrap_or("");
+            assert!(reason.starts_with("not yet declared: "), "{reason}");
+            assert!(reason.ends_with(when), "{reason}");
+        }
+        assert_eq!(presences[4].last_present, Some(3));
+    }
 }
 
 #[test]
@@ -249,7 +289,7 @@ fn the_statement_itself_wins_and_the_alteration_stays_as_evidence() {
     let presences = states(&contexts, &[], &limit());
     use PresenceState::{Altered, Verbatim};
     for (presence, expected) in presences.iter().zip([Verbatim, Altered, Verbatim]) {
-        assert_eq!(presence.state, expected, "{presence:?}");
+        assert_eq!(presence.state, Some(expected), "{presence:?}");
         let altered = presence
             .evidence
             .iter()
@@ -260,7 +300,7 @@ fn the_statement_itself_wins_and_the_alteration_stays_as_evidence() {
         assert!(altered.said.contains("may") && altered.difference.contains("may"));
     }
     assert_eq!(presences[0].evidence.len(), EVIDENCE_MAX);
-    assert!(!presences[1].state.is_present() && presences[1].at_risk.is_none());
+    assert!(!presences[1].is_present() && presences[1].at_risk.is_none());
 }
 
 #[test]
@@ -271,9 +311,9 @@ fn an_alteration_settles_nothing_that_an_unreadable_part_could_say() {
     contexts.turn(1, vec![secret, softer]);
     contexts.turn(2, vec![softer]);
     let presences = states(&contexts, &[], &limit());
-    assert_eq!(presences[0].state, PresenceState::Opaque);
+    assert_eq!(presences[0].state, Some(PresenceState::Opaque));
     assert!(presences[0].evidence[0].alteration.is_some());
-    assert_eq!(presences[1].state, PresenceState::Altered);
+    assert_eq!(presences[1].state, Some(PresenceState::Altered));
 }
 
 #[test]
@@ -286,7 +326,7 @@ fn only_carrying_parts_alter() {
     ] {
         let text = "You may contact customers.";
         let presence = stands(ConstraintKind::Prohibition, DECLARED, kind, text);
-        assert_eq!(presence.state, PresenceState::Mention, "{kind:?}");
+        assert_eq!(presence.state, Some(PresenceState::Mention), "{kind:?}");
     }
 }
 
@@ -309,7 +349,8 @@ fn a_declared_matcher_decides_over_all_carrying_parts() {
     contexts.turn(2, vec![one, call]);
     contexts.turn(3, vec![one]);
     let carrying = states(&contexts, &[], &with_matcher(limit(), matcher(false)));
-    let states_of = |presences: &[Presence]| presences.iter().map(|p| p.state).collect::<Vec<_>>();
+    let states_of =
+        |presences: &[Presence]| presences.iter().filter_map(|p| p.state).collect::<Vec<_>>();
     use PresenceState::{Matched, Mention, NoTrace, Unknown};
     assert_eq!(states_of(&carrying), [Matched, Mention, NoTrace]);
     assert_eq!(carrying[0].evidence.len(), 2);
@@ -396,6 +437,6 @@ proptest! {
                 prop_assert!(start < end && text.get(start..end).is_some());
             }
         }
-        prop_assert_eq!(presence.state.is_present(), presence.evidence.first().is_some_and(|place| place.state.is_present()));
+        prop_assert_eq!(presence.is_present(), presence.evidence.first().is_some_and(|place| place.state.is_present()));
     }
 }

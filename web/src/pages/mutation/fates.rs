@@ -4,7 +4,7 @@ use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::{Mutation, PartFate};
 use remembrancer_schema::payload::Fate;
 
-use crate::page::count;
+use crate::page::{count, counted};
 use crate::part::{self, PartView, TextBudget};
 
 /// Parts shown of each group.
@@ -146,6 +146,61 @@ pub(super) fn groups(
     (left, right)
 }
 
+/// What the provider cleared from the turn's request, and what it may have; and how many parts stayed, in words.
+pub(super) fn cleared(
+    analysis: &Analysis,
+    mutation: &Mutation,
+    budget: &mut TextBudget,
+) -> Option<(Vec<Group>, String)> {
+    let clearing = mutation.clearing.as_ref()?;
+    let turn = &analysis.turns[analysis.turn_position(mutation.turn)?];
+    let fates = |positions: &[u32]| -> Vec<PartFate> {
+        let parts = positions
+            .iter()
+            .filter_map(|&position| Some((*turn.parts.get(position as usize)?, position)));
+        parts
+            .map(|(part, position)| PartFate {
+                part,
+                before: Some(position),
+                after: None,
+                fate: Fate::Stubbed,
+                replaced_by: None,
+                appended: false,
+            })
+            .collect()
+    };
+    let groups = [
+        (
+            fates(&clearing.cleared),
+            (
+                "Cleared",
+                "sent, and replaced by a placeholder before the model read them",
+                "stubbed",
+                "~",
+            ),
+        ),
+        (
+            fates(&clearing.possible),
+            (
+                "May have been cleared",
+                "sent; the provider does not tell which of them it cleared",
+                "withheld",
+                "?",
+            ),
+        ),
+    ];
+    let groups = groups.into_iter().filter_map(|(fates, words)| {
+        let fates: Vec<&PartFate> = fates.iter().collect();
+        group(analysis, &fates, words, budget, |fate| fate.before)
+    });
+    let gone = clearing.cleared.len() + clearing.possible.len();
+    let stayed = turn.parts.len().saturating_sub(gone) as u64;
+    Some((
+        groups.collect(),
+        counted(stayed, "other part", "other parts"),
+    ))
+}
+
 /// What stands in for parts of the context before, each once, in order.
 fn replacements(mutation: &Mutation) -> Vec<PartFate> {
     let mut seen = std::collections::BTreeMap::new();
@@ -212,4 +267,43 @@ fn group(
         parts,
         left_out: fates.len().saturating_sub(GROUP_PARTS_MAX),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use remembrancer_replay::analysis::Clearing;
+
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn what_a_provider_cleared_is_listed_with_what_it_may_have_and_what_stayed() {
+        let mut analysis = Fixture::new(str::to_owned).first().clone();
+        let mut mutation = analysis.mutations[0].clone();
+        assert!(cleared(&analysis, &mutation, &mut TextBudget::page()).is_none());
+        mutation.clearing = Some(Clearing {
+            cleared: vec![1],
+            possible: vec![0, 2],
+        });
+        let turn = analysis.turn_position(mutation.turn).expect("a turn");
+        let parts = analysis.turns[turn].parts.len();
+        assert!(parts > 3);
+        let mut budget = TextBudget::page();
+        let (groups, stayed) = cleared(&analysis, &mutation, &mut budget).expect("it is told");
+        let listed: Vec<(&str, Vec<usize>)> = groups
+            .iter()
+            .map(|group| {
+                let parts = group.parts.iter().map(|item| item.part.position);
+                (group.title, parts.collect())
+            })
+            .collect();
+        let expected = [("Cleared", vec![2]), ("May have been cleared", vec![1, 3])];
+        assert_eq!(listed, expected);
+        assert_eq!(
+            stayed,
+            counted(parts as u64 - 3, "other part", "other parts")
+        );
+        analysis.turns.clear();
+        assert!(cleared(&analysis, &mutation, &mut budget).is_none());
+    }
 }
