@@ -11,10 +11,8 @@ use remembrancer_schema::payload::{
 use remembrancer_schema::{AgentName, SessionId};
 use serde_json::json;
 
-use crate::conversation::{
-    Appearance, Conversation, Conversations, MatchedBy, Unfinished, UnsentCall,
-};
-use crate::model_api::{Api, ModelRequest, ReadError};
+use crate::conversation::{Appearance, Conversation, Conversations, MatchedBy, Unfinished};
+use crate::model_api::{Api, AskedClearing, ModelRequest, ReadError};
 use crate::{SessionWriter, WriteError, Written};
 
 mod answer;
@@ -58,6 +56,8 @@ pub struct CallPlace {
     pub turn: u32,
     /// The API that it speaks.
     pub api: Api,
+    /// Which results the provider was asked to clear from it.
+    pub clearing: Option<AskedClearing>,
 }
 
 /// Why a call could not be made into events.
@@ -149,6 +149,7 @@ impl CallRecorder {
             session,
             turn,
             api: asked.api,
+            clearing: request.clearing.take(),
         };
         self.track(&place.session, asked.agent.clone());
         self.before = self

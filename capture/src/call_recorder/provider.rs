@@ -1,11 +1,17 @@
 //! Changes to a context that the provider makes, as it tells them.
 
 use remembrancer_schema::payload::{
-    ContextMutated, CountedTokens, MutationKind, SummaryRecord, TokenSource, Trigger, Witness,
+    ContextMutated, CountedTokens, DeclaredFate, Fate, MutationKind, PartKind, SummaryRecord,
+    TokenSource, Trigger, Witness,
 };
 
 use super::{CallPlace, fitting};
 use crate::model_api::{CompactionItem, ModelRequest, ModelResponse, ServerEdit};
+
+/// Most results that an edit names, and most bytes of their calls' ids. Of one that took more it is only told that it did: an event
+/// has room for no more.
+const NAMED_PARTS_MAX: usize = 1_000;
+const NAMED_BYTES_MAX: usize = 64 * 1024;
 
 /// What the provider says it put in the place of what was there before.
 pub(super) fn compacted(
@@ -39,7 +45,6 @@ pub(super) fn compacted(
 pub(super) fn edited(
     place: &CallPlace,
     edit: &ServerEdit,
-    later: u64,
     response: &ModelResponse,
 ) -> ContextMutated {
     let counted = edit
@@ -61,7 +66,35 @@ pub(super) fn edited(
             ..Trigger::default()
         }),
         counted,
+        parts: cleared(place, edit),
         witness: Some(Witness::Exact),
         ..ContextMutated::new(place.turn, MutationKind::ServerEdit)
     }
+}
+
+/// The results that an edit put a placeholder in the place of, where what was asked and what was answered settle which ones.
+fn cleared(place: &CallPlace, edit: &ServerEdit) -> Vec<DeclaredFate> {
+    let asked = place
+        .clearing
+        .as_ref()
+        .filter(|asked| asked.name == edit.name);
+    let calls = asked
+        .zip(edit.cleared_calls)
+        .and_then(|(asked, count)| asked.cleared(count))
+        .filter(|calls| {
+            let bytes: usize = calls.iter().map(String::len).sum();
+            calls.len() <= NAMED_PARTS_MAX && bytes <= NAMED_BYTES_MAX
+        })
+        .unwrap_or_default();
+    let with_inputs = asked.is_some_and(|asked| asked.with_inputs);
+    calls
+        .iter()
+        .map(|call| DeclaredFate {
+            fate: Fate::Stubbed,
+            hash: None,
+            call_id: Some(call.clone()),
+            part_kind: (!with_inputs).then_some(PartKind::ToolResult),
+            position: None,
+        })
+        .collect()
 }

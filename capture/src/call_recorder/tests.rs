@@ -654,97 +654,76 @@ fn nothing_of_an_answer_that_cannot_be_read_is_repeated() {
 }
 
 #[test]
-fn edits_that_a_provider_applied_are_recorded_as_told_beside_what_the_client_sent() {
-    let mut rig = Rig::new(Api::AnthropicMessages);
-    let messages = json!([
-        { "role": "user", "content": "go" },
-        { "role": "assistant", "content": [{ "type": "tool_use", "id": "t0", "name": "read", "input": {} }] },
-        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "t0", "content": "Never pay." }] },
-    ]);
-    let (place, asked) = rig.ask(&json!({ "messages": messages }));
-    let edits = json!([
-        { "type": "clear_thinking_20251015", "cleared_thinking_turns": 2, "cleared_input_tokens": 40 },
-        { "type": "clear_tool_uses_20250919", "cleared_tool_uses": 3, "cleared_input_tokens": 900 },
-        { "type": "of_tomorrow", "cleared": ["x"] },
-    ]);
-    let answer = json!({ "id": "m", "content": [{ "type": "text", "text": "done" }], "stop_reason": "end_turn",
-        "usage": { "input_tokens": 10, "output_tokens": 2, "cache_read_input_tokens": 90 },
-        "context_management": { "applied_edits": edits } });
-    // In one piece, and as a stream, which tells the edits with its last message.
-    let stream = [
-        json!({ "type": "message_start", "message": { "id": "m2", "content": [], "usage": answer["usage"] } }),
-        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "done" } }),
-        json!({ "type": "content_block_stop", "index": 0 }),
-        json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 2 },
-            "context_management": answer["context_management"] }),
-        json!({ "type": "message_stop" }),
-    ];
-    let stream: String = stream
-        .iter()
-        .map(|event| format!("data: {event}\n\n"))
-        .collect();
-    rig.answer(&place, &answer);
-    let (again, _) = rig.ask(&json!({ "messages": [{ "role": "user", "content": "another" }] }));
-    rig.answer_with(&again, Some(200), stream.as_bytes(), Ending::Whole);
-    let told = rig.told("custom.server_edit");
-    assert_eq!(told.len(), 6);
-    for (at, one) in told.iter().enumerate() {
-        assert_eq!(one["edit"], edits[at % 3], "in the provider's words");
-        assert!(
-            one["snapshot"]
-                .as_str()
-                .is_some_and(|told| told.contains("as the client sent it"))
-        );
-    }
-    let mutated = rig.told("context.mutated");
-    let counted: Vec<(&Value, &Value)> = mutated
-        .iter()
-        .map(|one| (&one["counted"]["uncompacted"], &one["counted"]["compacted"]))
-        .collect();
-    // One after the other, down to what the provider measured.
-    let expected = [
-        (json!(1040), json!(1000)),
-        (json!(1000), json!(100)),
-        (Value::Null, Value::Null),
-    ];
-    let expected: Vec<(&Value, &Value)> = expected.iter().map(|(one, two)| (one, two)).collect();
-    assert_eq!(counted, [&expected[..], &expected[..]].concat());
-    assert!(
-        mutated
-            .iter()
-            .all(|one| one["kind"] == "server_edit" && one["trigger"]["cause"] == "provider")
-    );
-    // The snapshot holds what the client sent, the result that was cleared too.
-    let parts = &captured(&asked).parts;
-    assert!(
-        parts
-            .iter()
-            .any(|part| part.text.as_deref() == Some("Never pay."))
-    );
-}
-
-#[test]
-fn a_context_that_the_provider_keeps_is_known_in_a_session_beside_too() {
-    let mut rig = Rig::new(Api::OpenAiResponses);
-    let (place, _) = rig.ask(&json!({ "model": "m", "input": "Never pay." }));
-    let said = json!([{ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "ok" }] }]);
-    rig.answer(
-        &place,
-        &json!({ "id": "resp_1", "status": "completed", "output": said }),
-    );
-    let next =
-        |text: &str| json!({ "model": "m", "input": text, "previous_response_id": "resp_1" });
-    let (one, first) = rig.ask(&next("one side"));
-    let (two, second) = rig.ask(&next("other side"));
-    assert_ne!(one.session, two.session);
-    for events in [&first, &second] {
-        assert_eq!(captured(events).incomplete, None);
-    }
+fn the_results_that_the_provider_cleared_are_named_where_the_request_settles_which() {
+    let body = |management: Value| {
+        let mut messages = vec![json!({ "role": "user", "content": "go" })];
+        for (id, tool) in [
+            ("t1", "read"),
+            ("t2", "rules"),
+            ("t3", "read"),
+            ("t4", "read"),
+        ] {
+            messages.push(json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": id, "name": tool, "input": {} }] }));
+            messages.push(json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": id, "content": "x" }] }));
+        }
+        json!({ "messages": messages, "context_management": management })
+    };
+    let edit = |more: Value| {
+        let mut edit = json!({ "type": "clear_tool_uses_20250919", "exclude_tools": ["rules"],
+            "keep": { "type": "tool_uses", "value": 1 } });
+        for (name, value) in more.as_object().expect("members") {
+            edit[name] = value.clone();
+        }
+        edit
+    };
+    let named = |edits: Value, cleared: Value| {
+        let mut rig = Rig::new(Api::AnthropicMessages);
+        let (place, _) = rig.ask(&body(json!({ "edits": edits })));
+        let mut answer = tool_answer("t5");
+        answer["context_management"] = json!({ "applied_edits": [
+            { "type": "clear_tool_uses_20250919", "cleared_tool_uses": cleared, "cleared_input_tokens": 9 }] });
+        let edited =
+            rig.answer(&place, &answer)
+                .into_iter()
+                .find_map(|(_, payload)| match payload {
+                    Payload::ContextMutated(edited) => Some(edited),
+                    _ => None,
+                });
+        let parts = edited.expect("an edit").parts.into_iter();
+        let parts = parts.map(|part| (part.call_id.unwrap_or_default(), part.part_kind));
+        parts.collect::<Vec<_>>()
+    };
+    let result = |call: &str| (call.to_owned(), Some(PartKind::ToolResult));
+    let plain = edit(json!({}));
+    assert_eq!(named(json!([plain]), json!(1)), [result("t1")]);
     assert_eq!(
-        captured(&second).parts.len(),
-        3,
-        "all of it, in a session of its own"
+        named(json!([plain]), json!(2)),
+        [result("t1"), result("t3")],
+        "not the excluded one"
     );
-    let started = rig.told("session.started");
-    assert_eq!(started[1]["parent"]["session"], one.session.as_str());
+    assert_eq!(
+        named(json!([plain]), json!(3)),
+        [],
+        "more than the rule leaves to clear"
+    );
+    assert_eq!(named(json!([plain]), Value::Null), [], "no count");
+    assert_eq!(
+        named(json!([plain, plain]), json!(1)),
+        [],
+        "two edits, and one count"
+    );
+    let odd = edit(json!({ "keep": { "type": "tokens", "value": 9 } }));
+    assert_eq!(named(json!([odd]), json!(1)), [], "kept by another measure");
+    let inputs = edit(json!({ "clear_tool_inputs": true }));
+    assert_eq!(
+        named(json!([inputs]), json!(1)),
+        [("t1".to_owned(), None)],
+        "the call too"
+    );
+    let default = edit(json!({ "keep": null }));
+    assert_eq!(
+        named(json!([default]), json!(1)),
+        [],
+        "three stay unless told otherwise"
+    );
 }

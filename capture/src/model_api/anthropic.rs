@@ -12,7 +12,10 @@ use super::{
 };
 
 mod answer;
+mod editing;
 mod stream;
+
+use editing::ContextManagement;
 
 pub use answer::response;
 pub use stream::stream;
@@ -28,7 +31,8 @@ struct Body<'a> {
     #[serde(borrow)]
     messages: Option<Vec<Message<'a>>>,
     metadata: Option<Metadata>,
-    context_management: Option<ContextManagement>,
+    #[serde(borrow)]
+    context_management: Option<ContextManagement<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,25 +49,6 @@ struct Metadata {
     user_id: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
-struct ContextManagement {
-    #[serde(default)]
-    edits: Vec<Edit>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Edit {
-    #[serde(default)]
-    trigger: Option<EditTrigger>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct EditTrigger {
-    r#type: String,
-    value: Option<u64>,
-}
-
 /// Reads a request's body.
 pub fn request(body: &[u8]) -> Result<ModelRequest, ReadError> {
     let body: Body<'_> = block::read("request", body)?;
@@ -73,7 +58,10 @@ pub fn request(body: &[u8]) -> Result<ModelRequest, ReadError> {
     let mut request = ModelRequest {
         model: body.model,
         group: body.metadata.and_then(|metadata| group(&metadata.user_id?)),
-        threshold_tokens: body.context_management.as_ref().and_then(threshold),
+        threshold_tokens: body
+            .context_management
+            .as_ref()
+            .and_then(ContextManagement::threshold),
         ..ModelRequest::default()
     };
     for tool in body.tools {
@@ -105,6 +93,8 @@ pub fn request(body: &[u8]) -> Result<ModelRequest, ReadError> {
         }
     }
     leave_out_compacted(&mut request, before_messages);
+    let management = body.context_management.as_ref();
+    request.clearing = management.and_then(|asked| asked.clearing(&request.parts));
     Ok(request)
 }
 
@@ -145,17 +135,6 @@ fn group(user_id: &str) -> Option<Group> {
         key,
         field: "metadata.user_id",
     })
-}
-
-fn threshold(management: &ContextManagement) -> Option<u64> {
-    let triggers = management
-        .edits
-        .iter()
-        .filter_map(|edit| edit.trigger.as_ref());
-    triggers
-        .filter(|trigger| trigger.r#type == "input_tokens")
-        .filter_map(|trigger| trigger.value)
-        .min()
 }
 
 /// Where a block stands.

@@ -129,6 +129,32 @@ pub struct ModelRequest {
     pub compaction: Option<CompactionItem>,
     /// Input size in tokens above which the provider is asked to change the context.
     pub threshold_tokens: Option<u64>,
+    /// Which results the provider is asked to clear once the context is too large.
+    pub clearing: Option<AskedClearing>,
+}
+
+/// The tool results that a provider is asked to clear from a request, the oldest first, until enough are gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AskedClearing {
+    /// The request's name for it, as it comes back in what was applied.
+    pub name: String,
+    /// The calls whose results may go, in order.
+    pub calls: Vec<String>,
+    /// How many of the newest of them always stay.
+    pub keep: u64,
+    /// Whether what was asked of those tools goes too.
+    pub with_inputs: bool,
+}
+
+impl AskedClearing {
+    /// The calls whose results are gone when a number of them is; `None` if the request has no such number to give, so that the
+    /// rule is not the one that was followed.
+    pub fn cleared(&self, count: u64) -> Option<&[String]> {
+        let count = usize::try_from(count).ok()?;
+        let keep = usize::try_from(self.keep).ok()?;
+        let most = self.calls.len().checked_sub(keep)?;
+        (count <= most).then(|| &self.calls[..count])
+    }
 }
 
 /// A name that a client's library gives to what belongs together.
@@ -196,6 +222,8 @@ pub struct ServerEdit {
     pub name: String,
     /// Input tokens that went.
     pub cleared_tokens: Option<u64>,
+    /// Tool calls whose results went.
+    pub cleared_calls: Option<u64>,
     /// The provider's words, as JSON.
     pub told: String,
 }

@@ -43,6 +43,7 @@ pub(super) struct Applied<'a> {
 pub(super) struct AppliedEdit {
     r#type: String,
     cleared_input_tokens: Option<u64>,
+    cleared_tool_uses: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -129,6 +130,7 @@ fn server_edit(raw: &RawValue) -> ServerEdit {
     ServerEdit {
         name: edit.r#type,
         cleared_tokens: edit.cleared_input_tokens,
+        cleared_calls: edit.cleared_tool_uses,
         told: raw.get().to_owned(),
     }
 }
