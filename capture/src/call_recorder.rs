@@ -193,8 +193,8 @@ impl CallRecorder {
             .tracked
             .entry(session.clone())
             .or_insert_with(|| Tracked {
-                writer: SessionWriter::new(session.clone(), agent),
-                kept,
+                writer: SessionWriter::new(session.clone(), agent, Witness::Exact),
+                kept: KeptContexts::default(),
                 used: 0,
             });
         tracked.used = uses;

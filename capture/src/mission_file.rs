@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use remembrancer_schema::limits::CONSTRAINT_TEXT_BYTES_MAX;
 use remembrancer_schema::payload::{
     ActionPattern, ConstraintDeclared, ConstraintKind, EventType, IntentDeclared, Payload,
-    ScopeDeclared, StatedBy,
+    ScopeDeclared, StatedBy, Witness,
 };
 
 use crate::transcript::{Declared, DeclaredFrom, DeclaredRule};
@@ -71,6 +71,7 @@ impl Mission {
             stated_by: Some(source.stated_by(None)),
             places: Default::default(),
             withdrawn: false,
+            witness: Some(Witness::Claimed),
         };
         let is_scoped =
             !scope.tools.is_empty() || !scope.permitted.is_empty() || scope.policy.is_some();
@@ -78,6 +79,7 @@ impl Mission {
             objective: objective.value.trim().to_owned(),
             targets: document.targets.clone(),
             stated_by: Some(source.stated_by(Some(objective.defined.line()))),
+            witness: Some(Witness::Claimed),
         });
         if intent.is_none() && !is_scoped && constraints.is_empty() {
             let reason = "the mission states nothing; give it an objective, or one of permissions, prohibitions, \
@@ -203,6 +205,7 @@ impl Source<'_> {
             actions: statement.actions().to_vec(),
             stated_by: Some(self.stated_by(Some(line))),
             inferred: false,
+            witness: Some(Witness::Claimed),
         };
         self.check(line, &constraint)?;
         Ok(constraint)

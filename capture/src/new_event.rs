@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use remembrancer_schema::hash::sha256;
+use remembrancer_schema::payload::Witness;
 use remembrancer_schema::{AgentName, ContentHash, EventError, EventId, IdError, SessionId};
-use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// An event as `POST /v1/events` takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +16,18 @@ pub struct NewEvent {
     pub id: EventId,
     /// The envelope's JSON, checked with [`remembrancer_schema::Event::parse`].
     pub bytes: Vec<u8>,
+}
+
+impl NewEvent {
+    /// The envelope without the witness at the end of its data, which is how versions that did not name the witness of every event
+    /// wrote the same one. `None` where no witness stands there.
+    pub fn without_witness(&self) -> Option<Vec<u8>> {
+        let data = Witness::ALL
+            .iter()
+            .find_map(|witness| self.bytes.strip_suffix(member(*witness).as_bytes()))?;
+        let data = data.strip_suffix(b",").unwrap_or(data);
+        Some([data, b"}}"].concat())
+    }
 }
 
 /// Why an event could not be written.
@@ -61,6 +76,34 @@ pub(crate) struct Envelope<'a, T> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) blobs: &'a [ContentHash],
     pub(crate) data: &'a T,
+}
+
+/// The data as JSON, with the witness at its end where it does not name one itself.
+pub(crate) fn witnessed<T: Serialize>(
+    witness: Witness,
+    data: &T,
+) -> Result<Box<RawValue>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Told {
+        witness: Option<IgnoredAny>,
+    }
+    let data = serde_json::value::to_raw_value(data)?;
+    let is_silent = serde_json::from_str(data.get()).is_ok_and(|told: Told| told.witness.is_none());
+    match data.get().strip_suffix('}').filter(|_| is_silent) {
+        Some(members) => {
+            let separator = if members == "{" { "" } else { "," };
+            let member = member(witness);
+            // The last brace closes the envelope.
+            let member = member.strip_suffix('}').unwrap_or(&member);
+            RawValue::from_string(format!("{members}{separator}{member}"))
+        }
+        None => Ok(data),
+    }
+}
+
+/// A witness as the last member of an event's data, which is the last of its envelope.
+fn member(witness: Witness) -> String {
+    format!(r#""witness":"{}"}}}}"#, witness.as_str())
 }
 
 /// A name as an id where its characters allow, else with a hash in its place.

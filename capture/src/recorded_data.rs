@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use remembrancer_schema::Event;
+use remembrancer_schema::payload::Witness;
+
 /// A recorded file; nothing where the recordings are not at hand, which continuous integration does not accept.
 pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("REMEMBRANCER_SHARED_DATA").map_or_else(
@@ -22,4 +25,11 @@ pub(crate) fn shared(name: &str) -> Option<PathBuf> {
         eprintln!("skipped: {} is missing", place.display());
     }
     None
+}
+
+/// The witness that an event names. Every event of every adapter names one.
+pub(crate) fn witness_of(event: &Event<'_>) -> Witness {
+    let data: serde_json::Value = serde_json::from_str(event.data).expect("JSON");
+    let named = serde_json::from_value(data["witness"].clone());
+    named.unwrap_or_else(|error| panic!("{} {}: its witness: {error}", event.kind, event.id))
 }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use remembrancer_schema::limits::EVENT_BLOBS_MAX;
-use remembrancer_schema::payload::{ContextCaptured, EventType, Part, Payload};
-use remembrancer_schema::{AgentName, ContentHash, Event, EventId, SessionId};
+use remembrancer_schema::payload::{ContextCaptured, EventType, Part, Payload, Witness};
+use remembrancer_schema::{AgentName, ContentHash, Event, EventId, IdError, SessionId};
 use serde::Serialize;
 
-use crate::new_event::{Envelope, NewEvent, WriteError, Written, id_of};
+use crate::new_event::{Envelope, NewEvent, WriteError, Written, id_of, witnessed};
 
 /// A part with more bytes than this is sent as a blob.
 const INLINE_PART_BYTES_MAX: usize = 16 * 1024;
@@ -30,6 +30,7 @@ const BLOBS_INTRODUCED: &str = "custom.blobs_introduced";
 pub struct SessionWriter {
     session: SessionId,
     agent: Option<AgentName>,
+    witness: Witness,
     ids: BTreeSet<EventId>,
     /// The next number behind each id that came more than once.
     numbers: HashMap<EventId, u32>,
@@ -47,11 +48,12 @@ pub struct SessionWriter {
 }
 
 impl SessionWriter {
-    /// A writer for a new session.
-    pub fn new(session: SessionId, agent: Option<AgentName>) -> Self {
+    /// A writer for a new session. Every event that does not say how it became known says `witness`.
+    pub fn new(session: SessionId, agent: Option<AgentName>, witness: Witness) -> Self {
         Self {
             session,
             agent,
+            witness,
             ids: BTreeSet::new(),
             numbers: HashMap::new(),
             sent: BTreeSet::new(),
@@ -174,6 +176,11 @@ impl SessionWriter {
         blobs: &[ContentHash],
     ) -> Result<(), WriteError> {
         let id = self.event_id(id)?;
+        let json = |error| WriteError::Json {
+            id: id.to_string(),
+            error,
+        };
+        let data = witnessed(self.witness, data).map_err(json)?;
         let envelope = Envelope {
             id: &id,
             session: &self.session,
@@ -181,12 +188,9 @@ impl SessionWriter {
             agent: self.agent.as_ref(),
             time,
             blobs,
-            data,
+            data: &data,
         };
-        let bytes = serde_json::to_vec(&envelope).map_err(|error| WriteError::Json {
-            id: id.to_string(),
-            error,
-        })?;
+        let bytes = serde_json::to_vec(&envelope).map_err(json)?;
         let event = Event::parse(&bytes).map_err(|error| WriteError::Event {
             id: id.to_string(),
             error,

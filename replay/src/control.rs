@@ -101,6 +101,7 @@ fn never_stated_of(session: &SessionId) -> Vec<DeclaredConstraint> {
             actions: Vec::new(),
             stated_by: None,
             inferred: false,
+            witness: None,
         },
         entry: 0,
         from_turn: Some(1),

@@ -246,6 +246,7 @@ pub fn judge<'t>(
             actions: Vec::new(),
             stated_by: None,
             inferred: false,
+            witness: None,
         },
         entry: 0,
         from_turn: Some(1),

@@ -37,6 +37,7 @@ pub(super) fn constraint(
             .collect(),
         stated_by: operator(),
         inferred: false,
+        witness: None,
     }
 }
 
@@ -49,7 +50,8 @@ pub(super) fn declare(script: &mut Script) {
                 .to_owned(),
             targets: vec!["catalogue".to_owned(), "scans".to_owned()],
             stated_by: operator(),
-        },
+witness: None,
+},
     );
     let tools: [(&str, &str, &str); 9] = [
         ("list_batch", "scans", "READ"),

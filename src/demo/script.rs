@@ -232,6 +232,7 @@ impl Script {
             &SessionEnded {
                 outcome: Some("completed".to_owned()),
                 reason: None,
+                witness: None,
             },
         );
     }

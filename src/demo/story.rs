@@ -260,6 +260,7 @@ fn last_plates(script: &mut Script, governed: bool) {
         violations: Vec::new(),
         reason: Some("no approval of the curator is on file for P-19".to_owned()),
         reference: None,
+        witness: None,
     };
     script.event("decision.recorded", &flagged);
     script.turn("The spring page is ready.", &[]);
@@ -299,6 +300,7 @@ fn researcher() -> Vec<String> {
                 name: Some(STEWARD.to_owned()),
                 source: None,
             }),
+            witness: None,
         },
     );
     script.event(

@@ -15,6 +15,7 @@ use remembrancer_recorder::{
     WorkspaceName,
 };
 use remembrancer_replay::SessionRecord;
+use remembrancer_schema::payload::Witness;
 use remembrancer_schema::{EventId, SessionId};
 use tokio::sync::OwnedMutexGuard;
 
@@ -39,7 +40,7 @@ pub(crate) trait ForeignSession: Send + 'static {
 
 impl ForeignSession for SessionWriter {
     fn new(session: SessionId) -> Self {
-        Self::new(session, None)
+        Self::new(session, None, Witness::Claimed)
     }
 
     fn learn(&mut self, record: &SessionRecord) {

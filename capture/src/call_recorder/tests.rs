@@ -38,6 +38,7 @@ impl Rig {
             .collect::<Vec<_>>();
         let read = new.iter().map(|bytes| {
             let event = Event::parse(bytes).expect("the recorder takes it");
+            assert_eq!(crate::recorded_data::witness_of(&event), Witness::Exact);
             (event.kind.to_string(), event.payload)
         });
         let read = read.collect();
@@ -190,7 +191,7 @@ fn a_compaction_keeps_the_session_and_says_that_this_is_derived() {
     );
     assert_eq!(
         rig.told("custom.conversation_matched")[0],
-        json!({ "turn": 2, "by": "calls", "derived": true })
+        json!({ "turn": 2, "by": "calls", "derived": true, "witness": "exact" })
     );
     assert_eq!(captured(&events).base, None);
 }

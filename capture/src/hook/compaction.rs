@@ -43,6 +43,7 @@ impl Translation<'_> {
                     hash: Some(copy.hash),
                     text: None,
                     turn: Some(self.thread.turn),
+                    witness: None,
                 };
                 let id = self.id("transcript");
                 self.push(&id, EventType::ArtifactChanged, &changed, &[copy.hash])?;

@@ -32,6 +32,7 @@ impl Translation<'_> {
             violations: Vec::new(),
             reason: reason.map(|reason| fitting::text(reason).0),
             reference: self.payload().name("prompt_id"),
+            witness: None,
         };
         let id = self.id("decision");
         self.push(&id, EventType::DecisionRecorded, &decision, &[])

@@ -70,6 +70,7 @@ impl Hooks {
         self.blobs.extend(written.blobs);
         for event in written.events {
             let event = Event::parse(&event.bytes).expect("valid");
+            assert_eq!(crate::recorded_data::witness_of(&event), Witness::Hook);
             assert!(
                 event
                     .blobs

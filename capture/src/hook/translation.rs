@@ -57,7 +57,7 @@ impl<'a> Translation<'a> {
         let mut translation = Self {
             arrival,
             thread,
-            writer: SessionWriter::new(id, agent.parse::<AgentName>().ok()),
+            writer: SessionWriter::new(id, agent.parse::<AgentName>().ok(), Witness::Hook),
             beginning,
             texts: 0,
         };
@@ -332,6 +332,7 @@ impl<'a> Translation<'a> {
         let ended = SessionEnded {
             outcome: Some(outcome.to_owned()),
             reason: None,
+            witness: None,
         };
         self.push("ended", EventType::SessionEnded, &ended, &[])?;
         self.thread.end();

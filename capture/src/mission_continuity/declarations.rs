@@ -106,6 +106,7 @@ pub(super) fn constraints(
                     actions: of_tools(&key),
                     stated_by: Some(operator(mission)),
                     inferred: false,
+                    witness: None,
                 });
             }
         }
@@ -128,6 +129,7 @@ pub(super) fn constraints(
                 source: None,
             }),
             inferred: false,
+            witness: None,
         })
     };
     for fact in TRACKED_FACTS {

@@ -46,7 +46,7 @@ pub(super) fn write(source: &Source<'_>, session: SessionId) -> Result<Written, 
         .first()
         .map(|event| event.agent_id.parse())
         .transpose()?;
-    let mut writer = RunWriter(SessionWriter::new(session, agent));
+    let mut writer = RunWriter(SessionWriter::new(session, agent, Witness::Transcript));
     writer.declarations(source)?;
     let steps: BTreeSet<u32> = source
         .run
@@ -90,6 +90,7 @@ impl RunWriter {
                 objective: mission.objective.clone(),
                 targets: Vec::new(),
                 stated_by: Some(operator(mission)),
+                witness: None,
             };
             self.push(
                 "intent-mission".into(),
@@ -110,6 +111,7 @@ impl RunWriter {
                     name: Some(event.agent_id.clone()),
                     source: Some("Sentience Governor, INTENT_DECLARED".to_owned()),
                 }),
+                witness: None,
             };
             let id = format!("gov-{}", event.event_id);
             self.push(
@@ -215,6 +217,7 @@ impl RunWriter {
             violations: event.policy_violations.clone(),
             reason: event.simulated_consequence.clone(),
             reference: Some(event.event_id.clone()),
+            witness: None,
         };
         let id = format!("gov-{}", event.event_id);
         self.push(
@@ -256,6 +259,7 @@ impl RunWriter {
                 hash: Some(hash),
                 text: None,
                 turn: compaction.run_step.checked_sub(1),
+                witness: None,
             };
             self.0.push_with_blobs(
                 &format!("{kind}-{name}"),
@@ -295,6 +299,7 @@ impl RunWriter {
             let filed = ReportFiled {
                 claimed_actions: Some(claims::read(&report.actions_taken_by_agent)),
                 body,
+                witness: None,
             };
             self.push("report".into(), &EventType::ReportFiled, end, &filed)?;
         }
@@ -316,6 +321,7 @@ impl RunWriter {
         let ended = SessionEnded {
             outcome: Some(run.settings.outcome.clone()),
             reason: run.settings.error.clone(),
+            witness: None,
         };
         self.push("end".into(), &EventType::SessionEnded, end, &ended)
     }
@@ -354,6 +360,7 @@ impl RunWriter {
             value,
             out_of: Some(best),
             assigned_by: Some(SCORER.to_owned()),
+            witness: None,
         };
         self.push(
             format!("score-{criterion}"),

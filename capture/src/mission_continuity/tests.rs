@@ -39,3 +39,22 @@ fn import(name: &str) -> Option<Import> {
     let folder = shared(name)?;
     Some(read(&folder, &ImportOptions::default()).expect("a sound bundle"))
 }
+
+#[test]
+fn every_event_of_the_recorded_runs_names_its_witness() {
+    for name in ["E1-baseline", "E1-governed"] {
+        let Some(import) = import(name) else {
+            return;
+        };
+        assert!(import.events.len() > 100, "{name}");
+        for event in &import.events {
+            let event = remembrancer_schema::Event::parse(&event.bytes).expect("a valid event");
+            assert_eq!(
+                recorded_data::witness_of(&event),
+                remembrancer_schema::payload::Witness::Transcript,
+                "{name}: {}",
+                event.id
+            );
+        }
+    }
+}

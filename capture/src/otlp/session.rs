@@ -84,7 +84,7 @@ impl Session {
     /// Of a session without entries.
     pub fn new(session: SessionId) -> Self {
         Self {
-            writer: SessionWriter::new(session, None),
+            writer: SessionWriter::new(session, None, Witness::Telemetry),
             is_started: false,
             agent: None,
             last_start: 0,

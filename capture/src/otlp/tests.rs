@@ -146,6 +146,10 @@ pub(super) fn events(session: &mut Session) -> Vec<(EventId, String, Payload, Js
     events
         .map(|event| {
             let read = Event::parse(&event.bytes).expect("a valid event");
+            assert_eq!(
+                crate::recorded_data::witness_of(&read),
+                remembrancer_schema::payload::Witness::Telemetry
+            );
             let data = serde_json::from_str(read.data).expect("JSON");
             (read.id, read.kind.to_string(), read.payload, data)
         })

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use remembrancer_replay::SessionRecord;
-use remembrancer_schema::payload::{ContextCaptured, Part, Payload};
+use remembrancer_schema::payload::{ContextCaptured, Part, Payload, Witness};
 use remembrancer_schema::{AgentName, ContentHash};
 
 use super::{SessionWriter, by_hash, turn_of};
@@ -11,8 +11,8 @@ use super::{SessionWriter, by_hash, turn_of};
 impl SessionWriter {
     /// A writer that goes on where the entries of a session end: it knows their ids, the texts that they hold, and the last
     /// context.
-    pub fn resume(record: &SessionRecord, agent: Option<AgentName>) -> Self {
-        let mut writer = Self::new(record.session.clone(), agent);
+    pub fn resume(record: &SessionRecord, agent: Option<AgentName>, witness: Witness) -> Self {
+        let mut writer = Self::new(record.session.clone(), agent, witness);
         writer.learn(record);
         writer
     }

@@ -12,7 +12,7 @@ const TIME: Option<&str> = Some("2026-11-30T08:00:00Z");
 
 fn writer() -> SessionWriter {
     let agent = "agent".parse().expect("a name");
-    SessionWriter::new("s".parse().expect("an id"), Some(agent))
+    SessionWriter::new("s".parse().expect("an id"), Some(agent), Witness::Hook)
 }
 
 fn custom() -> EventType {
@@ -215,7 +215,7 @@ fn a_resumed_writer_writes_what_the_first_one_would_have_written() {
         context(&mut first, 2, &texts);
         let record = recorded(&first.take());
         let agent = "agent".parse().ok();
-        let mut resumed = SessionWriter::resume(&record, agent);
+        let mut resumed = SessionWriter::resume(&record, agent, Witness::Hook);
         assert_eq!(resumed.last_turn(), 2);
         assert_eq!(resumed.last_context(), first.last_context());
         assert!(resumed.has("turn-1") && !resumed.has("turn-3"));
@@ -236,7 +236,7 @@ fn a_writer_learns_what_others_wrote_behind_its_own_events() {
     let mut first = writer();
     context(&mut first, 1, &texts[..2]);
     let known = recorded(&first.take());
-    let mut second = SessionWriter::resume(&known, "agent".parse().ok());
+    let mut second = SessionWriter::resume(&known, "agent".parse().ok(), Witness::Hook);
     context(&mut second, 2, &texts);
     let behind = recorded(&second.take());
     first.learn(&behind);
@@ -284,4 +284,46 @@ fn a_context_that_grew_is_told_as_the_whole_list_would_be() {
         .expect("a context");
     let captures = captures(&by_growth.take().events);
     assert_eq!((captures[0].base, captures[0].parts.len()), (Some(2), 1));
+}
+
+#[test]
+fn an_event_that_names_no_witness_gets_the_writers_and_stands_beside_what_was_written_without() {
+    let mut writer = writer();
+    let claimed = json!({ "witness": "claimed", "text": "{\"witness\":\"hook\"}}" });
+    for (id, data) in [
+        ("none", json!({})),
+        ("some", json!({ "a": [1, {}] })),
+        ("own", claimed),
+    ] {
+        writer
+            .push(id, &custom(), TIME, &data)
+            .expect("a valid event");
+    }
+    let events = writer.take().events;
+    let data = |event: &NewEvent| Event::parse(&event.bytes).expect("valid").data.to_owned();
+    assert_eq!(data(&events[0]), r#"{"witness":"hook"}"#);
+    assert_eq!(data(&events[1]), r#"{"a":[1,{}],"witness":"hook"}"#);
+    assert!(
+        data(&events[2]).contains(r#""witness":"claimed""#),
+        "{}",
+        data(&events[2])
+    );
+    assert!(!data(&events[2]).ends_with(r#""witness":"hook"}"#));
+    let earlier = |event: &NewEvent| {
+        let bytes = event.without_witness()?;
+        Some(Event::parse(&bytes).expect("valid").data.to_owned())
+    };
+    assert_eq!(earlier(&events[0]).as_deref(), Some("{}"));
+    assert_eq!(earlier(&events[1]).as_deref(), Some(r#"{"a":[1,{}]}"#));
+    let nested =
+        json!({ "a": { "witness": "hook" }, "witness": "exact", "z": {"witness": "hook"} });
+    writer
+        .push("nested", &custom(), TIME, &nested)
+        .expect("a valid event");
+    let nested = writer.take().events;
+    let stripped = nested[0]
+        .without_witness()
+        .map(|bytes| Event::parse(&bytes).expect("valid").data.to_owned());
+    // Where members keep no order, the own one may stand last; one of an inner object never counts.
+    assert!(stripped.is_none_or(|data| data.contains(r#""z":{"witness":"hook"}"#)));
 }

@@ -38,7 +38,8 @@ pub enum DeclaredFrom {
 }
 
 impl Declared {
-    /// Everything that it declares as JSON, the same whatever built this: sessions are named after it.
+    /// Everything that it declares as JSON, the same whatever built this: sessions are named after it. How it became known is no
+    /// part of that.
     fn canonical(&self) -> String {
         let rules: Vec<Value> = self
             .rules
@@ -48,10 +49,22 @@ impl Declared {
                     DeclaredFrom::Start => "start",
                     DeclaredFrom::FirstStated => "first_stated",
                 };
-                json!({ "constraint": rule.constraint, "from": from })
+                let constraint = ConstraintDeclared {
+                    witness: None,
+                    ..rule.constraint.clone()
+                };
+                json!({ "constraint": constraint, "from": from })
             })
             .collect();
-        let mut whole = json!({ "intent": self.intent, "scope": self.scope, "rules": rules });
+        let intent = self.intent.clone().map(|intent| IntentDeclared {
+            witness: None,
+            ..intent
+        });
+        let scope = self.scope.clone().map(|scope| ScopeDeclared {
+            witness: None,
+            ..scope
+        });
+        let mut whole = json!({ "intent": intent, "scope": scope, "rules": rules });
         whole.sort_all_objects();
         whole.to_string()
     }

@@ -268,6 +268,7 @@ impl Trace {
                     violations: Vec::new(),
                     reason: None,
                     reference: Some(item.id.clone()),
+                    witness: None,
                 };
                 let id = format!("guardrail.{}", item.id);
                 self.recording

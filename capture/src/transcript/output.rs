@@ -125,9 +125,10 @@ impl<'a> Output<'a> {
             number += 1;
         }
         let agent: Option<AgentName> = session.agent.as_deref().and_then(|name| name.parse().ok());
-        let mut recording = Recording::new(id.clone(), agent, self.options);
+        let witness = session.started.witness.unwrap_or(Witness::Transcript);
+        let mut recording = Recording::new(id.clone(), agent, witness, self.options);
         let started = SessionStarted {
-            witness: Some(session.started.witness.unwrap_or(Witness::Transcript)),
+            witness: Some(witness),
             source: Some(
                 session
                     .started

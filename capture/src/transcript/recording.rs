@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use remembrancer_schema::payload::{
     ConstraintDeclared, ContextCaptured, EventType, ModelResponded, Part, SessionStarted,
-    ToolCalled, ToolReturned,
+    ToolCalled, ToolReturned, Witness,
 };
 use remembrancer_schema::{AgentName, ContentHash, SessionId};
 use serde::Serialize;
@@ -60,10 +60,11 @@ impl Recording {
     pub(super) fn new(
         session: SessionId,
         agent: Option<AgentName>,
+        witness: Witness,
         options: &ImportOptions,
     ) -> Self {
         Self {
-            writer: SessionWriter::new(session, agent),
+            writer: SessionWriter::new(session, agent, witness),
             turn: 0,
             held: Vec::new(),
             rules: options.rules,

@@ -18,6 +18,9 @@ impl Sink for Collected {
     fn take(&mut self, session: &SessionId, written: Written) -> bool {
         self.batches += 1;
         self.blobs.extend(written.blobs);
+        for event in &written.events {
+            crate::recorded_data::witness_of(&Event::parse(&event.bytes).expect("a valid event"));
+        }
         let events = written.events.into_iter();
         self.events
             .extend(events.map(|event| (session.clone(), event.bytes)));
@@ -234,6 +237,7 @@ fn a_declared_rule_can_wait_until_it_is_stated() {
             actions: Vec::new(),
             stated_by: None,
             inferred: false,
+            witness: None,
         },
         from: DeclaredFrom::FirstStated,
     };
@@ -256,4 +260,47 @@ fn a_declared_rule_can_wait_until_it_is_stated() {
     };
     assert_eq!(declared(&with("never PUSH")), (1, 0));
     assert_eq!(declared(&with("never pull")), (0, 1));
+}
+
+#[test]
+fn every_event_of_every_recorded_transcript_names_its_witness() {
+    use remembrancer_schema::payload::Witness::{Exact, Hook, Transcript};
+    let folders = ["transcripts", "governor"].map(crate::recorded_data::shared);
+    let mut classes = std::collections::BTreeMap::new();
+    for found in folders
+        .iter()
+        .flatten()
+        .flat_map(|folder| find(folder, None).expect("a folder"))
+    {
+        let options = ImportOptions {
+            rules: Some(never),
+            extract_rules: true,
+            ..ImportOptions::default()
+        };
+        let (collected, _) = read(found.format, &found.path, &options);
+        assert!(!collected.events.is_empty(), "{}", found.path.display());
+        for (_, bytes) in &collected.events {
+            let event = Event::parse(bytes).expect("a valid event");
+            let witness = crate::recorded_data::witness_of(&event);
+            let of_format: &mut std::collections::BTreeSet<_> =
+                classes.entry(found.format.name()).or_default();
+            of_format.insert(witness);
+        }
+    }
+    if folders.iter().any(Option::is_none) {
+        return;
+    }
+    let classes: Vec<_> = classes
+        .into_iter()
+        .map(|(format, of)| (format, Vec::from_iter(of)))
+        .collect();
+    let expected = [
+        ("claude-code", vec![Transcript]),
+        ("codex", vec![Transcript]),
+        ("governor", vec![Hook]),
+        ("inspect", vec![Exact, Transcript]),
+        ("openhands", vec![Transcript]),
+        ("pi", vec![Transcript]),
+    ];
+    assert_eq!(classes, expected);
 }

@@ -100,6 +100,7 @@ fn constraint(id: &str, kind: ConstraintKind, text: &str) -> DeclaredConstraint 
             actions: Vec::new(),
             stated_by: None,
             inferred: false,
+            witness: None,
         },
         entry: 0,
         from_turn: Some(1),

@@ -53,7 +53,7 @@ pub struct ModelResponded {
     /// Why it stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// How this became known; without it, as the session says.
+    /// How this became known; without it, as the session says, or else `claimed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
 }
@@ -77,7 +77,7 @@ pub struct ToolCalled {
     /// What it does there; without it, as the declared scope says of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// How this became known; without it, as the session says.
+    /// How this became known; without it, as the session says, or else `claimed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
 }
@@ -143,7 +143,7 @@ pub struct ToolReturned {
     /// What it changed in the world, in the application's words: `none`, `simulated_effect` …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
-    /// How this became known; without it, as the session says.
+    /// How this became known; without it, as the session says, or else `claimed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
 }
@@ -203,4 +203,7 @@ pub struct DecisionRecorded {
     /// Its own reference for the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// How this became known; without it, as the session says, or else `claimed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use crate::hash::ContentHash;
 use crate::limits::CONTEXT_PARTS_MAX;
 
-/// How a context became known, from the strongest witness to the weakest.
+/// How a record became known, from the strongest witness to the weakest.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Witness {
-    /// Taken at the model call.
+    /// Taken at the model call, as it was made.
     Exact,
     /// Spans that arrive after the fact; a missing one proves nothing.
     Telemetry,
@@ -25,6 +25,15 @@ pub enum Witness {
 }
 
 impl Witness {
+    /// Every class, from the strongest to the weakest.
+    pub const ALL: [Self; 5] = [
+        Self::Exact,
+        Self::Telemetry,
+        Self::Transcript,
+        Self::Hook,
+        Self::Claimed,
+    ];
+
     /// The class as it is written.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -296,7 +305,7 @@ pub struct ContextCaptured {
     /// Size of the request where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenCount>,
-    /// How this context became known; without it, as the session says, or else `claimed`.
+    /// How this became known; without it, as the session says, or else `claimed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
     /// For rebuilt contexts: how well the result was checked.

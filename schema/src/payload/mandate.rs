@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::context::Witness;
 use crate::id::ConstraintId;
 use crate::limits::{
     CONSTRAINT_TEXT_BYTES_MAX, MATCHER_REGEX_BYTES_MAX, MATCHER_TERMS_MAX, PLACES_LINKS_MAX,
@@ -35,6 +36,9 @@ pub struct IntentDeclared {
     /// Who stated it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_by: Option<StatedBy>,
+    /// How this became known; without it, as the session says, or else `claimed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }
 
 /// `scope.declared`: which actions are permitted and which prohibited. A later declaration is a new version, in force for the
@@ -62,6 +66,9 @@ pub struct ScopeDeclared {
     /// Who stated it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_by: Option<StatedBy>,
+    /// How this became known; without it, as the session says, or else `claimed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }
 
 impl ScopeDeclared {
@@ -276,6 +283,9 @@ pub struct ConstraintDeclared {
     /// A program took it for a rule in what somebody wrote; nobody declared it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inferred: bool,
+    /// How this became known; without it, as the session says, or else `claimed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }
 
 impl ConstraintDeclared {

@@ -286,6 +286,28 @@ impl Payload {
         }
     }
 
+    /// How the record became known, where it says so itself. Events of the recorder itself (`admin.*`) never do, and the payloads
+    /// of `custom.*` are not read.
+    pub fn witness(&self) -> Option<Witness> {
+        match self {
+            Self::SessionStarted(payload) => payload.witness,
+            Self::IntentDeclared(payload) => payload.witness,
+            Self::ScopeDeclared(payload) => payload.witness,
+            Self::ConstraintDeclared(payload) => payload.witness,
+            Self::ContextCaptured(payload) => payload.witness,
+            Self::ContextMutated(payload) => payload.witness,
+            Self::ModelResponded(payload) => payload.witness,
+            Self::ToolCalled(payload) => payload.witness,
+            Self::ToolReturned(payload) => payload.witness,
+            Self::DecisionRecorded(payload) => payload.witness,
+            Self::ArtifactChanged(payload) => payload.witness,
+            Self::ReportFiled(payload) => payload.witness,
+            Self::ScoreAssigned(payload) => payload.witness,
+            Self::SessionEnded(payload) => payload.witness,
+            Self::AdminActed(_) | Self::Custom => None,
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         match self {
             Self::ContextCaptured(captured) => captured.check(),

@@ -187,7 +187,7 @@ pub struct ContextMutated {
     /// Set when the change was damaged on purpose, with what was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub injected_fault: Option<String>,
-    /// How this became known; without it, as the session says.
+    /// How this became known; without it, as the session says, or else `claimed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::context::Witness;
 use crate::hash::ContentHash;
 
 /// `artifact.changed`: a file or document that the session keeps outside its context has a new content.
@@ -23,6 +24,9 @@ pub struct ArtifactChanged {
     /// The turn after which it changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
+    /// How this became known; without it, as the session says, or else `claimed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }
 
 /// An action that a report says was taken.
@@ -48,12 +52,16 @@ pub struct ReportFiled {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub body: Option<Box<RawValue>>,
+    /// How this became known; without it, as the session says, or else `claimed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }
 
 impl PartialEq for ReportFiled {
     fn eq(&self, other: &Self) -> bool {
         let text = |report: &Self| report.body.as_ref().map(|raw| raw.get().to_owned());
-        self.claimed_actions == other.claimed_actions && text(self) == text(other)
+        (&self.claimed_actions, self.witness) == (&other.claimed_actions, other.witness)
+            && text(self) == text(other)
     }
 }
 
@@ -70,4 +78,7 @@ pub struct ScoreAssigned {
     /// Who assigned it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assigned_by: Option<String>,
+    /// How this became known; without it, as the session says, or else `claimed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }

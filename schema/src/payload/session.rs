@@ -26,7 +26,7 @@ pub struct SessionStarted {
     /// Set on the session of a sub-agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentSession>,
-    /// How the contexts of this session are witnessed unless a capture says otherwise.
+    /// How the records of this session became known where they do not say it themselves; without it, `claimed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
     /// Input size in tokens above which the application compacts.
@@ -56,4 +56,7 @@ pub struct SessionEnded {
     /// Why, where there is something to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How this became known; without it, as the session says, or else `claimed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
 }

@@ -127,3 +127,53 @@ fn a_constraint_is_refused_beyond_its_limits_and_kept_at_them() {
     let many = parse(1, half, half + 1).expect_err("a term too many");
     assert!(many.contains("more than 64 terms"), "{many}");
 }
+
+/// The acts of those who run the ledger are the recorder's own; everything else says how it became known, or may.
+#[test]
+fn every_payload_has_a_place_for_its_witness() {
+    for (name, schema) in json_schemas() {
+        let schema = schema.to_value();
+        let has_place = schema["properties"].get("witness").is_some();
+        assert_eq!(has_place, !name.starts_with("admin."), "{name}");
+        if !has_place {
+            continue;
+        }
+        assert!(
+            !schema["required"]
+                .as_array()
+                .is_some_and(|names| names.iter().any(|one| one == "witness")),
+            "{name}: what was recorded without a witness must stay readable"
+        );
+        let kind: EventType = name.parse().expect("known");
+        let with = |witness: &str| {
+            let least = least_of(name);
+            let data = format!("{}{witness}}}", &least[..least.len() - 1]);
+            Payload::parse(&kind, &data)
+        };
+        let separator = if least_of(name) == "{}" { "" } else { "," };
+        let told = with(&format!(r#"{separator}"witness":"hook""#)).expect(name);
+        assert_eq!(told.witness(), Some(Witness::Hook), "{name}");
+        assert_eq!(with("").expect(name).witness(), None, "{name}");
+        assert!(
+            with(&format!(r#"{separator}"witness":"rumour""#)).is_err(),
+            "{name}"
+        );
+    }
+}
+
+/// The least that a payload of a type says.
+fn least_of(name: &str) -> &'static str {
+    match name {
+        "intent.declared" => r#"{"objective":"o"}"#,
+        "constraint.declared" => r#"{"id":"c","kind":"fact","text":"t"}"#,
+        "context.captured" => r#"{"turn":1,"parts":[]}"#,
+        "context.mutated" => r#"{"turn":1,"kind":"clear"}"#,
+        "model.responded" => r#"{"turn":1}"#,
+        "tool.called" => r#"{"turn":1,"call_id":"c","tool":"t","arguments":{}}"#,
+        "tool.returned" => r#"{"call_id":"c","status":"ok"}"#,
+        "decision.recorded" => r#"{"decider":"d"}"#,
+        "artifact.changed" => r#"{"name":"n"}"#,
+        "score.assigned" => r#"{"criterion":"c","value":1.0}"#,
+        _ => "{}",
+    }
+}

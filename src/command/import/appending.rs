@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use remembrancer_capture::Written;
 use remembrancer_capture::transcript::{self, Found, ImportError, ImportOptions, Notice, Sink};
+use remembrancer_capture::{NewEvent, Written};
 use remembrancer_recorder::{Ledger, Outcome, OwnedEvent, Rejection};
 use remembrancer_schema::SessionId;
 use serde::Serialize;
@@ -107,6 +107,36 @@ pub(crate) async fn append_file(
     })
 }
 
+/// Appends events. One that versions of this program which did not name the witness of every event have imported already is a
+/// duplicate, although it stands there without its witness: what is recorded stays.
+pub(super) async fn append_events(
+    ledger: &Ledger,
+    events: &[NewEvent],
+) -> Result<Vec<Outcome>, Failure> {
+    let owned: Result<Vec<OwnedEvent>, _> = events
+        .iter()
+        .map(|event| OwnedEvent::parse(Bytes::copy_from_slice(&event.bytes)))
+        .collect();
+    let mut outcomes = ledger.append(owned?).await?;
+    let mut places = Vec::new();
+    let mut earlier = Vec::new();
+    for (at, (outcome, event)) in outcomes.iter().zip(events).enumerate() {
+        if matches!(outcome, Outcome::Rejected(Rejection::IdConflict { .. }))
+            && let Some(bytes) = event.without_witness()
+        {
+            places.push(at);
+            earlier.push(OwnedEvent::parse(Bytes::from(bytes))?);
+        }
+    }
+    if !earlier.is_empty() {
+        let known = ledger.append(earlier).await?;
+        for (at, outcome) in places.into_iter().zip(known) {
+            outcomes[at] = outcome;
+        }
+    }
+    Ok(outcomes)
+}
+
 /// Hands batches to the ledger's side and waits while it is busy, so that a large file is never in memory as a whole.
 struct ChannelSink {
     sender: mpsc::Sender<(SessionId, Written)>,
@@ -149,12 +179,7 @@ impl Appending<'_> {
 
     async fn append(&mut self, session: SessionId, written: Written) -> Result<(), Failure> {
         self.store(written.blobs.into_values().collect()).await?;
-        let events: Result<Vec<OwnedEvent>, _> = written
-            .events
-            .iter()
-            .map(|event| OwnedEvent::parse(Bytes::copy_from_slice(&event.bytes)))
-            .collect();
-        let outcomes = self.ledger.append(events?).await?;
+        let outcomes = append_events(self.ledger, &written.events).await?;
         let at = self.outcome_of(&session);
         for (outcome, event) in outcomes.into_iter().zip(&written.events) {
             match outcome {
@@ -237,5 +262,74 @@ impl Appending<'_> {
             _ => return,
         };
         self.notices.push(Notice { line: None, text });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use remembrancer_capture::SessionWriter;
+    use remembrancer_recorder::LedgerOptions;
+    use remembrancer_schema::payload::{EventType, IntentDeclared, SessionStarted, Witness};
+
+    use super::*;
+
+    fn written(objective: &str) -> Vec<NewEvent> {
+        let session = "s".parse().expect("an id");
+        let mut writer = SessionWriter::new(session, None, Witness::Transcript);
+        let started = SessionStarted::default();
+        let intent = IntentDeclared {
+            objective: objective.to_owned(),
+            ..IntentDeclared::default()
+        };
+        let events = [
+            writer.push("session", &EventType::SessionStarted, None, &started),
+            writer.push("intent", &EventType::IntentDeclared, None, &intent),
+        ];
+        assert!(events.iter().all(Result::is_ok), "{events:?}");
+        writer.take().events
+    }
+
+    #[tokio::test]
+    async fn what_was_imported_without_its_witness_is_there_already() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ledger = Ledger::open(LedgerOptions::new(folder.path()))
+            .await
+            .expect("a ledger");
+        let now = written("look");
+        let before: Vec<NewEvent> = now
+            .iter()
+            .map(|event| NewEvent {
+                id: event.id.clone(),
+                bytes: event.without_witness().expect("a witness"),
+            })
+            .collect();
+        let outcomes = append_events(&ledger, &before).await.expect("appended");
+        assert!(
+            outcomes
+                .iter()
+                .all(|one| matches!(one, Outcome::Recorded { .. })),
+            "{outcomes:?}"
+        );
+        let outcomes = append_events(&ledger, &now).await.expect("appended");
+        assert!(
+            outcomes
+                .iter()
+                .all(|one| matches!(one, Outcome::Duplicate { .. })),
+            "{outcomes:?}"
+        );
+        let outcomes = append_events(&ledger, &written("something else"))
+            .await
+            .expect("appended");
+        assert!(
+            matches!(
+                outcomes[..],
+                [
+                    Outcome::Duplicate { .. },
+                    Outcome::Rejected(Rejection::IdConflict { .. })
+                ]
+            ),
+            "{outcomes:?}"
+        );
+        ledger.close().await;
     }
 }

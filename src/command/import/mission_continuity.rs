@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use remembrancer_capture::mission_continuity::{self, Import};
-use remembrancer_recorder::{Ledger, LedgerOptions, Outcome, OwnedEvent};
+use remembrancer_recorder::{Ledger, LedgerOptions, Outcome};
 use serde::Serialize;
 
 use super::super::session::DataArg;
+use super::appending::append_events;
 use crate::failure::Failure;
 use crate::terminal::{self, Format, shown};
 
@@ -93,11 +94,8 @@ async fn append(ledger: &Ledger, import: Import) -> Result<ImportReport, Failure
     };
     let bar = terminal::progress(import.events.len() as u64, "importing");
     for batch in import.events.chunks(BATCH_EVENTS) {
-        let events: Result<Vec<OwnedEvent>, _> = batch
-            .iter()
-            .map(|event| OwnedEvent::parse(Bytes::copy_from_slice(&event.bytes)))
-            .collect();
-        for (outcome, event) in ledger.append(events?).await?.into_iter().zip(batch) {
+        let outcomes = append_events(ledger, batch).await?;
+        for (outcome, event) in outcomes.into_iter().zip(batch) {
             match outcome {
                 Outcome::Recorded { .. } => report.recorded += 1,
                 Outcome::Duplicate { .. } => report.duplicate += 1,

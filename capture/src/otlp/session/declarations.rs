@@ -23,6 +23,7 @@ impl Session {
                 objective: objective.clone(),
                 targets: Vec::new(),
                 stated_by: Some(stated_by.clone()),
+                witness: None,
             };
             let id = format!(
                 "otlp.intent.{}",
@@ -44,6 +45,7 @@ impl Session {
                     actions: Vec::new(),
                     stated_by: Some(stated_by.clone()),
                     inferred: false,
+                    witness: None,
                 };
                 let hash = ContentHash::of(format!("{name}\n{text}").as_bytes()).short();
                 let id = format!("otlp.constraint.{hash}");

@@ -90,6 +90,7 @@ impl Trace {
                     event.event_id
                 )),
             }),
+            witness: None,
         };
         let id = format!("intent.{}", event.event_id);
         let time = event.timestamp_utc.as_deref();
@@ -171,6 +172,7 @@ impl Trace {
             violations: event.policy_violations.clone(),
             reason: event.simulated_consequence.clone(),
             reference: Some(event.event_id.clone()),
+            witness: None,
         };
         let id = format!("decision.{}", event.event_id);
         let time = event.timestamp_utc.as_deref();

@@ -299,6 +299,7 @@ impl<'a> Session<'a> {
             violations: Vec::new(),
             reason: approval.explanation,
             reference: common.uuid.clone(),
+            witness: None,
         };
         let id = format!("approval.{number}");
         let time = common.timestamp.as_deref();
@@ -347,6 +348,7 @@ impl<'a> Session<'a> {
                 value: number,
                 out_of: letter.map(|_| 1.0),
                 assigned_by: Some(scorer.clone()),
+                witness: None,
             };
             let id = format!("score.{scorer}");
             agent

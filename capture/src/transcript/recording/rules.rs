@@ -90,6 +90,7 @@ impl Recording {
             actions: rule.actions,
             stated_by: Some(stated_by),
             inferred,
+            witness: None,
         };
         self.declare(&constraint, time);
     }

@@ -4,7 +4,12 @@ use remembrancer_schema::{Event, EventType};
 use super::*;
 
 fn recording() -> Recording {
-    Recording::new("s".parse().expect("an id"), None, &ImportOptions::default())
+    Recording::new(
+        "s".parse().expect("an id"),
+        None,
+        Witness::Transcript,
+        &ImportOptions::default(),
+    )
 }
 
 #[test]

@@ -25,6 +25,7 @@ impl Conversation {
             violations: Vec::new(),
             reason: Some(prefix(reason, 4096).to_owned()),
             reference: None,
+            witness: None,
         };
         self.recording.event(
             &format!("decision.{call_id}"),

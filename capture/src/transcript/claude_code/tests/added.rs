@@ -91,7 +91,10 @@ fn files_of_sub_agents_are_read_with_the_session_that_started_them() {
         .collect();
     assert_eq!(
         told,
-        [json!({"agent_type": "Explore"}), json!({"call_id": "task"})]
+        [
+            json!({"agent_type": "Explore", "witness": "transcript"}),
+            json!({"call_id": "task", "witness": "transcript"})
+        ]
     );
 
     // What other files say of it may come later: the start of its session is the same without.
