@@ -15,7 +15,7 @@ import pytest
 
 from conftest import KEY, URL, quick
 from fake_recorder import FakeRecorder, contexts, problem
-from remembrancer import Client, Limits, Part, RequestedCall, Session, Usage
+from remembrancer import ActionPattern, Client, Limits, Part, Places, RequestedCall, Session, ToolDeclaration, Usage
 from remembrancer.context import digest_of
 
 Connect = Callable[..., Client]
@@ -470,3 +470,27 @@ def test_names_of_agents_are_made_to_fit(connect: Connect, recorder: FakeRecorde
     client.session("other", agent=7)  # type: ignore[arg-type]
     assert client.flush()
     assert [event["agent"] for event in recorder.order] == ["ab" + "ü" * 127, "7"]
+
+
+def test_every_record_can_say_how_it_became_known(connect: Connect, recorder: FakeRecorder) -> None:
+    session = connect().session("run", witness="hook")
+    session.intent("sort", witness="claimed")
+    session.scope(
+        tools=[ToolDeclaration("fetch", effects=["network"])],
+        permitted=[ActionPattern(effects=["write", "delete"], paths=["src", "/tmp"])],
+        places=Places(root="/srv/app", links={"/srv/app/out": "/mnt/out"}),
+        witness="claimed",
+    )
+    session.constraint("limit", "prohibition", "never move a ledger", witness="claimed")
+    session.decision("guard", verdict="deny", witness="telemetry")
+    session.artifact("notes", "text", witness="transcript")
+    session.report({"done": True}, witness="claimed")
+    session.score("care", 1, witness="claimed")
+    session.end(witness="exact")
+    assert session._client.flush()
+    said = [event["data"]["witness"] for event in recorder.of("run")]
+    assert said == ["hook", "claimed", "claimed", "claimed", "telemetry", "transcript", "claimed", "claimed", "exact"]
+    scope = recorder.of("run")[2]["data"]
+    assert scope["permitted"] == [{"effects": ["write", "delete"], "paths": ["src", "/tmp"]}]
+    assert scope["places"] == {"root": "/srv/app", "links": {"/srv/app/out": "/mnt/out"}}
+    assert scope["tools"] == [{"tool": "fetch", "effects": ["network"]}]

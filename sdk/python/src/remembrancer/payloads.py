@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,8 @@ TokenSource = Literal["measured", "counted", "estimated"]
 ConstraintKind = Literal["prohibition", "permission", "obligation", "fact"]
 ReturnStatus = Literal["ok", "error", "denied"]
 Verdict = Literal["allow", "deny"]
+#: What an action does to what it touches.
+Effect = Literal["read", "write", "delete", "network", "execute", "privilege"]
 MutationKind = Literal[
     "compaction",
     "microcompaction",
@@ -62,6 +64,8 @@ class ActionPattern:
     target: str | None = None
     operation: str | None = None
     arguments: Sequence[ArgumentCondition] = ()
+    effects: Sequence[Effect] = ()
+    paths: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,17 @@ class ToolDeclaration:
     tool: str
     target: str | None = None
     operation: str | None = None
+    effects: Sequence[Effect] | None = None
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the paths of actions and patterns are looked for: absolute directories, and links that are known."""
+
+    root: str | None = None
+    home: str | None = None
+    ignores_case: bool = False
+    links: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from .payloads import (
     Matcher,
     MutationKind,
     Part,
+    Places,
     RequestedCall,
     ReturnStatus,
     StatedBy,
@@ -61,9 +62,17 @@ class Session(Recording):
         self._open_calls: dict[str, None] = {}
 
     @harmless
-    def intent(self, objective: str, *, targets: Sequence[str] = (), stated_by: StatedBy | None = None) -> str | None:
+    def intent(
+        self,
+        objective: str,
+        *,
+        targets: Sequence[str] = (),
+        stated_by: StatedBy | None = None,
+        witness: Witness | None = None,
+    ) -> str | None:
         """Declares what the agent is about to do, and what for."""
-        return self._record("intent.declared", {"objective": objective, "targets": targets, "stated_by": stated_by})
+        data = {"objective": objective, "targets": targets, "stated_by": stated_by, "witness": witness}
+        return self._record("intent.declared", data)
 
     @harmless
     def scope(
@@ -73,9 +82,12 @@ class Session(Recording):
         permitted: Sequence[ActionPattern] = (),
         prohibited: Sequence[ActionPattern] = (),
         policy: str | None = None,
+        places: Places | None = None,
+        withdrawn: bool = False,
         stated_by: StatedBy | None = None,
+        witness: Witness | None = None,
     ) -> str | None:
-        """Declares which actions are permitted and which prohibited. A later declaration replaces an earlier one."""
+        """Declares which actions are permitted and which prohibited. A later declaration is a new version."""
         return self._record(
             "scope.declared",
             {
@@ -83,7 +95,10 @@ class Session(Recording):
                 "permitted": permitted,
                 "prohibited": prohibited,
                 "policy": policy,
+                "places": places,
+                "withdrawn": withdrawn,
                 "stated_by": stated_by,
+                "witness": witness,
             },
         )
 
@@ -98,6 +113,7 @@ class Session(Recording):
         actions: Sequence[ActionPattern] = (),
         stated_by: StatedBy | None = None,
         inferred: bool = False,
+        witness: Witness | None = None,
     ) -> str | None:
         """Declares a limit, duty or fact whose presence in the context is watched; `statement` as the agent was told it."""
         return self._record(
@@ -110,6 +126,7 @@ class Session(Recording):
                 "actions": actions,
                 "stated_by": stated_by,
                 "inferred": inferred,
+                "witness": witness,
             },
         )
 
@@ -275,6 +292,7 @@ class Session(Recording):
         violations: Sequence[str] = (),
         reason: str | None = None,
         reference: str | None = None,
+        witness: Witness | None = None,
     ) -> str | None:
         """Records what a guard or governor said of an action."""
         return self._record(
@@ -288,13 +306,27 @@ class Session(Recording):
                 "violations": violations,
                 "reason": reason,
                 "reference": reference,
+                "witness": witness,
             },
         )
 
     @harmless
-    def artifact(self, name: str, content: str | bytes | None, *, kind: str | None = None, turn: int | None = None) -> str | None:
+    def artifact(
+        self,
+        name: str,
+        content: str | bytes | None,
+        *,
+        kind: str | None = None,
+        turn: int | None = None,
+        witness: Witness | None = None,
+    ) -> str | None:
         """Records the new content of a file or document that is kept outside the context; none if it was removed."""
-        data: dict[str, Any] = {"name": name, "kind": kind, "turn": self.turn or None if turn is None else turn}
+        data: dict[str, Any] = {
+            "name": name,
+            "kind": kind,
+            "turn": self.turn or None if turn is None else turn,
+            "witness": witness,
+        }
         if content is None:
             return self._record("artifact.changed", data)
         if isinstance(content, str):
@@ -306,17 +338,31 @@ class Session(Recording):
         return self._record("artifact.changed", {**data, "hash": digest}, blobs={digest: content})
 
     @harmless
-    def report(self, body: object = None, *, claimed_actions: Sequence[ClaimedAction] | None = None) -> str | None:
+    def report(
+        self,
+        body: object = None,
+        *,
+        claimed_actions: Sequence[ClaimedAction] | None = None,
+        witness: Witness | None = None,
+    ) -> str | None:
         """Records the agent's own account of what it found and did."""
         raw: dict[str, Any] = {} if body is None else {"body": fit(body, VALUE_BYTES_MAX)}
         if claimed_actions is not None:
             raw["claimed_actions"] = members(list(claimed_actions))
-        return self._record("report.filed", {}, raw=raw)
+        return self._record("report.filed", {"witness": witness}, raw=raw)
 
     @harmless
-    def score(self, criterion: str, value: float, *, out_of: float | None = None, assigned_by: str | None = None) -> str | None:
+    def score(
+        self,
+        criterion: str,
+        value: float,
+        *,
+        out_of: float | None = None,
+        assigned_by: str | None = None,
+        witness: Witness | None = None,
+    ) -> str | None:
         """Records how well the session did, by somebody's criterion."""
-        data = {"criterion": criterion, "out_of": out_of, "assigned_by": assigned_by}
+        data = {"criterion": criterion, "out_of": out_of, "assigned_by": assigned_by, "witness": witness}
         return self._record("score.assigned", data, raw={"value": plain(float(value))})
 
     @harmless
@@ -350,12 +396,12 @@ class Session(Recording):
         )
 
     @harmless
-    def end(self, outcome: str | None = "completed", *, reason: str | None = None) -> str | None:
+    def end(self, outcome: str | None = "completed", *, reason: str | None = None, witness: Witness | None = None) -> str | None:
         """Ends the session: nothing follows. The second time it does nothing."""
         if self._is_ended:
             return None
         self._is_ended = True
-        return self._record("session.ended", {"outcome": outcome, "reason": reason}, is_end=True)
+        return self._record("session.ended", {"outcome": outcome, "reason": reason, "witness": witness}, is_end=True)
 
     def __enter__(self) -> Session:
         self._tokens.append(current.set(self))
