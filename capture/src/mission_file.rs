@@ -17,7 +17,8 @@ use remembrancer_schema::payload::{
 };
 
 use crate::transcript::{Declared, DeclaredFrom, DeclaredRule};
-use document::Document;
+use document::{Document, Spot};
+use serde::Serialize;
 use statement::Statement;
 
 /// Largest mission file, in bytes.
@@ -27,12 +28,14 @@ pub const STATEMENTS_MAX: usize = 400;
 
 /// Why a mission file was refused. Nothing of it is used then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}, line {line}: {reason}")]
+#[error("{file}, line {line}, column {column}: {reason}")]
 pub struct MissionError {
     /// The file's name, as given.
     pub file: String,
     /// The line, from 1.
     pub line: u64,
+    /// The column, from 1.
+    pub column: u64,
     /// What is wrong there, and what to do next.
     pub reason: String,
 }
@@ -69,12 +72,17 @@ impl Mission {
             prohibited: Vec::new(),
             policy: document.policy.as_ref().map(|text| text.value.clone()),
             stated_by: Some(source.stated_by(None)),
-            places: Default::default(),
+            places: document.places().map(|(_, places)| places),
             withdrawn: false,
             witness: Some(Witness::Claimed),
         };
-        let is_scoped =
-            !scope.tools.is_empty() || !scope.permitted.is_empty() || scope.policy.is_some();
+        let is_scoped = !scope.tools.is_empty()
+            || !scope.permitted.is_empty()
+            || scope.policy.is_some()
+            || scope.places.is_some();
+        if let Some((at, _)) = document.places() {
+            source.check(at, &EventType::ScopeDeclared, &scope)?;
+        }
         let intent = document.objective.as_ref().map(|objective| IntentDeclared {
             objective: objective.value.trim().to_owned(),
             targets: document.targets.clone(),
@@ -84,7 +92,7 @@ impl Mission {
         if intent.is_none() && !is_scoped && constraints.is_empty() {
             let reason = "the mission states nothing; give it an objective, or one of permissions, prohibitions, \
                           obligations and facts";
-            return Err(source.fault(1, reason));
+            return Err(source.fault(Spot::START, reason));
         }
         Ok(Self {
             intent,
@@ -135,10 +143,11 @@ impl Source<'_> {
         }
     }
 
-    fn fault(&self, line: u64, reason: impl Into<String>) -> MissionError {
+    fn fault(&self, at: Spot, reason: impl Into<String>) -> MissionError {
         MissionError {
             file: self.file.to_owned(),
-            line,
+            line: at.line,
+            column: at.column,
             reason: reason.into(),
         }
     }
@@ -152,20 +161,20 @@ impl Source<'_> {
                 "the mission makes {count} statements; at most {STATEMENTS_MAX} are read: keep the limits and facts \
                  that must not be forgotten"
             );
-            return Err(self.fault(1, reason));
+            return Err(self.fault(Spot::START, reason));
         }
         let mut lines: HashMap<String, u64> = HashMap::new();
         let mut constraints = Vec::with_capacity(count);
         for (kind, list) in lists {
             for statement in list {
                 let constraint = self.constraint(kind, statement)?;
-                if let Some(first) = lines.insert(constraint.id.to_string(), statement.line) {
+                if let Some(first) = lines.insert(constraint.id.to_string(), statement.at.line) {
                     let reason = format!(
                         "the id {:?} is used on line {first} already; give one of the two another id, or remove it if it \
                          says the same",
                         constraint.id
                     );
-                    return Err(self.fault(statement.line, reason));
+                    return Err(self.fault(statement.at, reason));
                 }
                 constraints.push(constraint);
             }
@@ -178,11 +187,14 @@ impl Source<'_> {
         kind: ConstraintKind,
         statement: &Statement,
     ) -> Result<ConstraintDeclared, MissionError> {
-        let line = statement.line;
+        let at = statement.at;
+        if let Some((at, reason)) = statement.fault() {
+            return Err(self.fault(at, reason));
+        }
         let text = statement.text().trim();
         if text.is_empty() {
             return Err(self.fault(
-                line,
+                at,
                 "the statement has no words; write what it says, or remove it",
             ));
         }
@@ -191,33 +203,38 @@ impl Source<'_> {
                 "the statement has {} bytes; at most {CONSTRAINT_TEXT_BYTES_MAX} are allowed: divide it",
                 text.len()
             );
-            return Err(self.fault(line, reason));
+            return Err(self.fault(at, reason));
         }
         let id = statement
             .id()
             .parse()
-            .map_err(|error| self.fault(line, format!("{error}; write another id")))?;
+            .map_err(|error| self.fault(at, format!("{error}; write another id")))?;
         let constraint = ConstraintDeclared {
             id,
             kind,
             text: text.to_owned(),
             matcher: statement.matcher(),
             actions: statement.actions().to_vec(),
-            stated_by: Some(self.stated_by(Some(line))),
+            stated_by: Some(self.stated_by(Some(at.line))),
             inferred: false,
             witness: Some(Witness::Claimed),
         };
-        self.check(line, &constraint)?;
+        self.check(at, &EventType::ConstraintDeclared, &constraint)?;
         Ok(constraint)
     }
 
     /// What the recorder would refuse is refused here, where the line is known.
-    fn check(&self, line: u64, constraint: &ConstraintDeclared) -> Result<(), MissionError> {
-        let data = serde_json::to_string(constraint)
-            .map_err(|error| self.fault(line, format!("{error}; correct the statement")))?;
-        Payload::parse(&EventType::ConstraintDeclared, &data)
+    fn check<T: Serialize>(
+        &self,
+        at: Spot,
+        kind: &EventType,
+        payload: &T,
+    ) -> Result<(), MissionError> {
+        let data = serde_json::to_string(payload)
+            .map_err(|error| self.fault(at, format!("{error}; correct it")))?;
+        Payload::parse(kind, &data)
             .map(drop)
-            .map_err(|error| self.fault(line, format!("{}; correct it", error.reason)))
+            .map_err(|error| self.fault(at, format!("{}; correct it", error.reason)))
     }
 
     fn notices(&self, document: &Document) -> Vec<String> {
@@ -229,21 +246,66 @@ impl Source<'_> {
                 format!(
                     "{}, line {}: other permissions name their actions and this one names none, so whatever it allows is \
                      out of scope; give it actions",
-                    self.file, permission.line
+                    self.file, permission.at.line
                 )
             }));
         }
         let everything = |list: &[Statement]| {
             let all = |one: &&Statement| one.actions().contains(&ActionPattern::default());
-            list.iter().find(all).map(|one| one.line)
+            list.iter().find(all).map(|one| one.at.line)
         };
         notices.extend(everything(&document.prohibitions).map(|line| {
             format!(
-                "{}, line {line}: an action without tool, target, operation and arguments is every action, so that \
-                 every action is prohibited",
+                "{}, line {line}: an action without tool, target, operation, arguments, effects and paths is every \
+                 action, so that every action is prohibited",
                 self.file
             )
         }));
+        notices.extend(self.notices_of_places(document));
+        notices
+    }
+
+    /// Paths that start from a place which the mission does not name, and effects that a path cannot permit.
+    fn notices_of_places(&self, document: &Document) -> Vec<String> {
+        let places = document
+            .places()
+            .map(|(_, places)| places)
+            .unwrap_or_default();
+        let mut notices = Vec::new();
+        for (kind, list) in document.lists() {
+            for statement in list {
+                let mut notice = |text: &str| {
+                    notices.push(format!("{}, line {}: {text}", self.file, statement.at.line));
+                };
+                let paths = || statement.actions().iter().flat_map(|action| &action.paths);
+                let is_of_home = |path: &&String| *path == "~" || path.starts_with("~/");
+                if places.home.is_none() && paths().any(|path| is_of_home(&path)) {
+                    notice(
+                        "a path starts at the home directory, which the mission does not name, so that no action can be \
+                         judged by it; give places.home",
+                    );
+                }
+                let is_relative = |path: &String| !path.starts_with('/') && !is_of_home(&path);
+                if places.root.is_none() && paths().any(is_relative) {
+                    notice(
+                        "a path is relative and the mission does not name the directory that it starts from, so that no \
+                         action can be judged by it; give places.root, or write the path from / on",
+                    );
+                }
+                let is_elsewhere = |action: &ActionPattern| {
+                    !action.paths.is_empty()
+                        && !action.effects.iter().all(|effect| effect.is_on_files())
+                };
+                if kind == ConstraintKind::Permission
+                    && statement.actions().iter().any(is_elsewhere)
+                {
+                    notice(
+                        "a permission with paths covers files alone, so that network, execute and privilege stay out of \
+                         scope; name them in an action without paths",
+                    );
+                }
+            }
+        }
         notices
     }
 }

@@ -24,6 +24,10 @@ pub const MATCHER_TERMS_MAX: usize = 64;
 pub const CONSTRAINT_TEXT_BYTES_MAX: usize = 8 * 1024;
 /// Most parts that one context may hold.
 pub const CONTEXT_PARTS_MAX: usize = 100_000;
+/// Most effects, and most paths, of one pattern of actions.
+pub const PATTERN_LISTED_MAX: usize = 64;
+/// Most bytes of one path in a pattern.
+pub const PATTERN_PATH_BYTES_MAX: usize = 512;
 /// Most symbolic links that a scope may declare.
 pub const PLACES_LINKS_MAX: usize = 64;
 /// Longest path that a scope may declare a place with, in bytes.

@@ -22,7 +22,7 @@ fn a_mission_that_cannot_be_read_stops_the_import_with_its_line() {
     let told = String::from_utf8(refused.stderr).unwrap();
     assert!(!refused.status.success());
     assert!(
-        told.contains("mission.yaml, line 2: unknown key \"prohibition\""),
+        told.contains("mission.yaml, line 2, column 1: unknown key \"prohibition\""),
         "{told}"
     );
     assert!(!Path::new(&data).exists(), "nothing was begun");

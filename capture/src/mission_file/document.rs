@@ -1,10 +1,12 @@
 //! The YAML of a mission file, read within limits, and what is wrong with it in words.
 
-use remembrancer_schema::payload::{ConstraintKind, ToolDeclaration};
+use std::collections::BTreeMap;
+
+use remembrancer_schema::payload::{ConstraintKind, Effect, Places, ToolDeclaration};
 use serde::Deserialize;
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, Options};
-use serde_saphyr::{Error, Spanned};
+use serde_saphyr::{Error, Location, Spanned};
 
 use super::statement::{Statement, Written};
 use super::{MISSION_BYTES_MAX, MissionError};
@@ -30,6 +32,7 @@ pub(super) struct Document {
     obligations: Vec<Statement>,
     facts: Vec<Statement>,
     pub(super) policy: Option<Spanned<String>>,
+    places: Option<Spanned<PlacesFields>>,
 }
 
 #[derive(Deserialize)]
@@ -51,6 +54,19 @@ struct Keys {
     #[serde(default)]
     facts: Vec<Spanned<Written>>,
     policy: Option<Spanned<String>>,
+    places: Option<Spanned<PlacesFields>>,
+}
+
+/// [`Places`], with keys that it does not have refused.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlacesFields {
+    root: Option<String>,
+    home: Option<String>,
+    #[serde(default)]
+    ignores_case: bool,
+    #[serde(default)]
+    links: BTreeMap<String, String>,
 }
 
 /// Who states the mission.
@@ -68,19 +84,41 @@ struct Tool {
     tool: String,
     target: Option<String>,
     operation: Option<String>,
+    effects: Option<Vec<Effect>>,
+}
+
+/// A place in the file, both counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) line: u64,
+    pub(super) column: u64,
+}
+
+impl Spot {
+    /// The beginning of the file.
+    pub(super) const START: Self = Self { line: 1, column: 1 };
+}
+
+impl From<Location> for Spot {
+    fn from(place: Location) -> Self {
+        Self {
+            line: place.line().max(1),
+            column: place.column().max(1),
+        }
+    }
 }
 
 /// What is wrong, and where.
 #[derive(Debug)]
 pub(super) struct Fault {
-    line: u64,
+    at: Spot,
     reason: String,
 }
 
 impl Fault {
-    fn new(line: u64, reason: impl Into<String>) -> Self {
+    fn new(at: Spot, reason: impl Into<String>) -> Self {
         Self {
-            line: line.max(1),
+            at,
             reason: reason.into(),
         }
     }
@@ -89,7 +127,8 @@ impl Fault {
     pub(super) fn in_file(self, file: &str) -> MissionError {
         MissionError {
             file: file.to_owned(),
-            line: self.line,
+            line: self.at.line,
+            column: self.at.column,
             reason: self.reason,
         }
     }
@@ -103,16 +142,17 @@ impl Document {
                 "the file has {} bytes; at most {MISSION_BYTES_MAX} are read: is it a mission file?",
                 bytes.len()
             );
-            return Err(Fault::new(1, reason));
+            return Err(Fault::new(Spot::START, reason));
         }
         let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = bytes[..error.valid_up_to()]
-                .iter()
-                .filter(|byte| **byte == b'\n');
-            Fault::new(
-                line.count() as u64 + 1,
-                "the file is not UTF-8 from here on; save it as UTF-8",
-            )
+            let before = &bytes[..error.valid_up_to()];
+            let line_start = before.iter().rposition(|byte| *byte == b'\n');
+            let on_line = &before[line_start.map_or(0, |at| at + 1)..];
+            let at = Spot {
+                line: before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1,
+                column: String::from_utf8_lossy(on_line).chars().count() as u64 + 1,
+            };
+            Fault::new(at, "the file is not UTF-8 from here on; save it as UTF-8")
         })?;
         let keys: Keys = serde_saphyr::from_str_with_options(text, options()).map_err(fault)?;
         if let Some(version) = keys.version.filter(|version| version.value != VERSION) {
@@ -121,10 +161,10 @@ impl Document {
                  remove the key",
                 version.value
             );
-            return Err(Fault::new(version.defined.line(), reason));
+            return Err(Fault::new(version.defined.into(), reason));
         }
         let statements = |list: Vec<Spanned<Written>>| {
-            let place = |one: Spanned<Written>| Statement::new(one.value, one.defined.line());
+            let place = |one: Spanned<Written>| Statement::new(one.value, one.defined.into());
             list.into_iter().map(place).collect()
         };
         if let Some(objective) = keys
@@ -133,7 +173,7 @@ impl Document {
             .filter(|text| text.value.trim().is_empty())
         {
             return Err(Fault::new(
-                objective.defined.line(),
+                objective.defined.into(),
                 "the objective has no words; write what the agent is to achieve, or remove the key",
             ));
         }
@@ -147,6 +187,7 @@ impl Document {
             obligations: statements(keys.obligations),
             facts: statements(keys.facts),
             policy: keys.policy,
+            places: keys.places,
         })
     }
 
@@ -165,9 +206,21 @@ impl Document {
             tool: tool.tool.clone(),
             target: tool.target.clone(),
             operation: tool.operation.clone(),
-            effects: Default::default(),
+            effects: tool.effects.clone(),
         });
         declared.collect()
+    }
+
+    /// Where the paths of actions and of patterns are looked for, and where the file says so.
+    pub(super) fn places(&self) -> Option<(Spot, Places)> {
+        let fields = self.places.as_ref()?;
+        let places = Places {
+            root: fields.value.root.clone(),
+            home: fields.value.home.clone(),
+            ignores_case: fields.value.ignores_case,
+            links: fields.value.links.clone(),
+        };
+        Some((fields.defined.into(), places))
     }
 
     /// Who speaks: `operator` where the file does not say.
@@ -197,7 +250,7 @@ fn options() -> Options {
 
 /// What a fault means and what to do, in words.
 fn fault(error: Error) -> Fault {
-    let line = error.location().map_or(1, |place| place.line());
+    let at = error.location().map_or(Spot::START, Spot::from);
     let reason = match error.without_snippet() {
         Error::SerdeUnknownField {
             field, expected, ..
@@ -224,7 +277,7 @@ fn fault(error: Error) -> Fault {
         }
         other => format!("{}; correct it", in_words(other)),
     };
-    Fault::new(line, reason)
+    Fault::new(at, reason)
 }
 
 const ANCHORS_REFUSED: &str =

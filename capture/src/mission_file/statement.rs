@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use super::document::Spot;
 use crate::transcript::DeclaredFrom;
 use remembrancer_schema::ContentHash;
-use remembrancer_schema::payload::{ActionPattern, ArgumentCondition, MatchTerm, Matcher};
+use remembrancer_schema::limits::{PATTERN_LISTED_MAX, PATTERN_PATH_BYTES_MAX};
+use remembrancer_schema::payload::{ActionPattern, ArgumentCondition, Effect, MatchTerm, Matcher};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde_saphyr::Spanned;
 
 /// Longest id that is made from a statement's words, in bytes.
 const MADE_ID_BYTES_MAX: usize = 60;
@@ -14,8 +17,8 @@ const MADE_ID_BYTES_MAX: usize = 60;
 /// A statement with its place.
 #[derive(Debug)]
 pub(super) struct Statement {
-    /// The line at which it begins, from 1.
-    pub(super) line: u64,
+    /// Where it begins.
+    pub(super) at: Spot,
     fields: Fields,
 }
 
@@ -77,6 +80,8 @@ struct ActionFields {
     operation: Option<String>,
     #[serde(default)]
     arguments: Vec<ArgumentFields>,
+    effects: Option<Spanned<Vec<Effect>>>,
+    paths: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -121,9 +126,9 @@ impl<'de> Deserialize<'de> for Written {
 }
 
 impl Statement {
-    pub(super) fn new(written: Written, line: u64) -> Self {
+    pub(super) fn new(written: Written, at: Spot) -> Self {
         Self {
-            line,
+            at,
             fields: written.0,
         }
     }
@@ -134,6 +139,11 @@ impl Statement {
 
     pub(super) fn actions(&self) -> &[ActionPattern] {
         &self.fields.patterns
+    }
+
+    /// What is wrong with its actions, and where.
+    pub(super) fn fault(&self) -> Option<(Spot, String)> {
+        self.fields.actions.iter().find_map(ActionFields::fault)
     }
 
     pub(super) fn from(&self) -> DeclaredFrom {
@@ -174,6 +184,44 @@ impl TermFields {
 }
 
 impl ActionFields {
+    fn paths(&self) -> impl Iterator<Item = &Spanned<String>> {
+        self.paths.iter().flat_map(|paths| &paths.value)
+    }
+
+    /// What is wrong with its effects and paths, and where. A list without anything would mean every effect or every file, and
+    /// one that is too long could not be evaluated.
+    fn fault(&self) -> Option<(Spot, String)> {
+        let effects = self.effects.as_ref();
+        let paths = self.paths.as_ref();
+        let lists = [
+            effects.map(|list| ("effects", list.value.len(), list.defined)),
+            paths.map(|list| ("paths", list.value.len(), list.defined)),
+        ];
+        for (key, length, place) in lists.into_iter().flatten() {
+            let reason = match length {
+                0 => format!(
+                    "{key} names none; name some, or remove the key, which then means every one"
+                ),
+                1..=PATTERN_LISTED_MAX => continue,
+                _ => format!(
+                    "{key} names {length}; at most {PATTERN_LISTED_MAX} are allowed: divide the action"
+                ),
+            };
+            return Some((place.into(), reason));
+        }
+        self.paths().find_map(|path| {
+            let reason = match path.value.len() {
+                _ if path.value.trim().is_empty() => {
+                    "a path has no characters; write \".\" for the root of relative paths".to_owned()
+                }
+                0..=PATTERN_PATH_BYTES_MAX => return None,
+                length => format!(
+                    "a path has {length} bytes; at most {PATTERN_PATH_BYTES_MAX} are allowed: name a directory above it"
+                ),
+            };
+            Some((path.defined.into(), reason))
+        })
+    }
     fn pattern(&self) -> ActionPattern {
         let conditions = self.arguments.iter().map(|argument| ArgumentCondition {
             name: argument.name.clone(),
@@ -186,8 +234,11 @@ impl ActionFields {
             target: self.target.clone(),
             operation: self.operation.clone(),
             arguments: conditions.collect(),
-            effects: Default::default(),
-            paths: Default::default(),
+            effects: self
+                .effects
+                .as_ref()
+                .map_or_else(Vec::new, |effects| effects.value.clone()),
+            paths: self.paths().map(|path| path.value.clone()).collect(),
         }
     }
 }

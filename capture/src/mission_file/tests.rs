@@ -28,17 +28,22 @@ fn the_documented_example_declares_everything_that_it_states() {
     assert_eq!(intent.targets, ["orders_prod"]);
     let scope = mission.scope.as_ref().expect("a scope");
     assert_eq!(scope.tools.len(), 2);
-    assert_eq!(scope.permitted.len(), 2);
+    assert_eq!(scope.permitted.len(), 4);
+    assert_eq!(scope.permitted[3].paths, ["reports", "/tmp"]);
     let kinds = |kind| {
         let of_kind = mission.constraints.iter().filter(|one| one.kind == kind);
         of_kind.map(|one| one.id.as_str()).collect::<Vec<_>>()
     };
     assert_eq!(
         kinds(ConstraintKind::Prohibition),
-        ["no_writes", "contact_customers"]
+        [
+            "no_writes",
+            "contact_customers",
+            "keys_and_passwords_are_never_read_or_changed"
+        ]
     );
     assert_eq!(kinds(ConstraintKind::Obligation).len(), 2);
-    assert_eq!(kinds(ConstraintKind::Permission).len(), 2);
+    assert_eq!(kinds(ConstraintKind::Permission).len(), 3);
     assert_eq!(kinds(ConstraintKind::Fact), ["replica"]);
     assert!(mission.constraints.iter().all(|one| !one.inferred));
     assert_eq!(mission.notices, Vec::<String>::new());
@@ -142,17 +147,17 @@ fn every_mistake_is_refused_with_its_line_and_the_next_step() {
     for (text, line, reason) in cases {
         let error = refused(text);
         assert!(error.contains(reason), "{text}: {error}");
-        let placed = error.starts_with(&format!("mission.yaml, line {line}: "))
+        let placed = error.starts_with(&format!("mission.yaml, line {line}, column "))
             // Where a list does not end, the parser tells the place at which it noticed.
             || reason == "correct it" && error.starts_with("mission.yaml, line ");
         assert!(placed, "{text}: {error}");
     }
-    assert!(refused("").starts_with("mission.yaml, line 1: "));
+    assert!(refused("").starts_with("mission.yaml, line 1, column 1: "));
     let error = Mission::parse("m", b"objective: x\nfacts: [\xff]").expect_err("no UTF-8");
     assert!(
         error
             .to_string()
-            .starts_with("m, line 2: the file is not UTF-8"),
+            .starts_with("m, line 2, column 9: the file is not UTF-8"),
         "{error}"
     );
 }
@@ -197,6 +202,140 @@ fn a_mission_that_means_more_than_it_seems_says_so() {
     );
     assert!(
         notices[1].starts_with("mission.yaml, line 6: "),
+        "{notices:?}"
+    );
+}
+
+/// A mission that says by effects and paths what may be touched.
+const SCOPED: &str = "\
+places: {root: /srv/app, home: /home/agent, ignores_case: true, links: {/srv/app/out: /mnt/out}}
+tools:
+  - {tool: get_invoice, effects: [network]}
+permissions:
+  - text: read everything
+    actions: [{effects: [read]}]
+  - text: change the sources
+    actions:
+      - effects: [write, delete]
+        paths: [src, tests, /tmp]
+prohibitions:
+  - text: never touch keys
+    actions:
+      - paths: [\"**/.env\", ~/.ssh]
+  - text: never act as another user
+    actions: [{effects: [privilege]}]
+";
+
+#[test]
+fn effects_and_paths_become_those_of_the_declared_scope() {
+    let mission = parsed(SCOPED);
+    assert_eq!(mission.notices, Vec::<String>::new());
+    let scope = mission.scope.as_ref().expect("a scope");
+    let declared = serde_json::to_value(scope).expect("JSON");
+    assert_eq!(
+        declared["places"],
+        serde_json::json!({"root": "/srv/app", "home": "/home/agent", "ignores_case": true,
+            "links": {"/srv/app/out": "/mnt/out"}})
+    );
+    assert_eq!(
+        declared["permitted"],
+        serde_json::json!([{"effects": ["read"]},
+            {"effects": ["write", "delete"], "paths": ["src", "tests", "/tmp"]}])
+    );
+    assert_eq!(
+        declared["tools"],
+        serde_json::json!([{"tool": "get_invoice", "effects": ["network"]}])
+    );
+    let broken_by: Vec<_> = mission
+        .constraints
+        .iter()
+        .filter(|one| one.kind == ConstraintKind::Prohibition)
+        .map(|one| serde_json::to_value(&one.actions).expect("JSON"))
+        .collect();
+    assert_eq!(
+        broken_by,
+        [
+            serde_json::json!([{"paths": ["**/.env", "~/.ssh"]}]),
+            serde_json::json!([{"effects": ["privilege"]}])
+        ]
+    );
+}
+
+#[test]
+fn a_mistake_in_effects_paths_and_places_is_told_with_its_line_and_column() {
+    let of_action =
+        |fields: &str| format!("prohibitions:\n  - text: never x\n    actions: [{{{fields}}}]\n");
+    let many = vec!["a"; 65].join(", ");
+    let long = "x".repeat(513);
+    let cases = [
+        (of_action("effects: [delet]"), 3, 26, "delet"),
+        (of_action("effects: []"), 3, 25, "effects names none"),
+        (of_action("paths: []"), 3, 23, "paths names none"),
+        (
+            of_action("paths: [src, ' ']"),
+            3,
+            29,
+            "a path has no characters",
+        ),
+        (
+            of_action(&format!("paths: [{many}]")),
+            3,
+            23,
+            "paths names 65; at most 64",
+        ),
+        (
+            of_action(&format!("paths: [{long}]")),
+            3,
+            24,
+            "a path has 513 bytes; at most 512",
+        ),
+        (
+            of_action("path: [src]"),
+            3,
+            16,
+            "unknown key \"path\"; known here are tool, target, operation, arguments, effects, paths",
+        ),
+        (
+            "places: {root: src}\nobjective: x\n".to_owned(),
+            1,
+            9,
+            "no absolute path",
+        ),
+        (
+            "places: {dir: /x}\nobjective: x\n".to_owned(),
+            1,
+            10,
+            "unknown key \"dir\"; known here are root, home, ignores_case, links",
+        ),
+        (
+            "tools:\n  - {tool: a, effect: [read]}\n".to_owned(),
+            2,
+            15,
+            "unknown key \"effect\"; known here are tool, target, operation, effects",
+        ),
+    ];
+    for (text, line, column, reason) in cases {
+        let error = refused(&text);
+        assert!(error.contains(reason), "{text}: {error}");
+        let place = format!("mission.yaml, line {line}, column {column}: ");
+        assert!(error.starts_with(&place), "{text}: {error}");
+    }
+}
+
+#[test]
+fn paths_that_lead_nowhere_and_permissions_that_cover_nothing_are_told() {
+    let text = "permissions:\n  - text: go out\n    actions: [{effects: [network], paths: [/tmp]}]\n\
+                prohibitions:\n  - text: no keys\n    actions: [{paths: [~/.ssh]}]\n  - text: no sources\n    actions: [{paths: [src]}]\n";
+    let notices = parsed(text).notices;
+    let told = |line: u32, word: &str| {
+        let place = format!("mission.yaml, line {line}: ");
+        notices
+            .iter()
+            .any(|notice| notice.starts_with(&place) && notice.contains(word))
+    };
+    assert_eq!(notices.len(), 3, "{notices:?}");
+    assert!(
+        told(5, "places.home") && told(7, "places.root") && told(2, "covers files alone"),
         "{notices:?}"
     );
 }
