@@ -5,6 +5,7 @@ use remembrancer_schema::payload::ActionPattern;
 use super::*;
 
 mod effects;
+mod sentences;
 
 fn scope(json: &str) -> ScopeDeclared {
     serde_json::from_str(json).expect("a scope")
