@@ -137,7 +137,7 @@ const FILE_LINES_MAX: usize = 400;
 /// Files that are longer, with the length that they may have. Lower a number when its file shrinks; raise none.
 const LONG_FILES: [(&str, usize); 1] = [
     // One type per concept of the analysis, with a sentence for every field: the contract between crates.
-    ("replay/src/analysis.rs", 528),
+    ("replay/src/analysis.rs", 501),
 ];
 
 /// What the top level holds, beside what git ignores.

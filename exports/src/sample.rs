@@ -167,12 +167,14 @@ fn overview(session: &str, entries: u64) -> Overview {
             entry: 0,
             objective: "settle the dispute".to_owned(),
             stated_by: None,
+            witness: remembrancer_schema::payload::Witness::Exact,
         }],
         scores: vec![Score {
             criterion: "care".to_owned(),
             value: 0.5,
             out_of: Some(1.0),
             assigned_by: None,
+            witness: remembrancer_schema::payload::Witness::Exact,
         }],
         ..Overview::default()
     }
@@ -188,6 +190,7 @@ fn constraint(id: &str, kind: ConstraintKind) -> Constraint {
         stated_by: None,
         matcher: "its own words".to_owned(),
         inferred: false,
+        witness: remembrancer_schema::payload::Witness::Exact,
     }
 }
 
@@ -240,6 +243,7 @@ fn turn(number: u32, parts: &[u32], unknown: Option<&str>) -> Turn {
             }),
             model: None,
             stop_reason: Some("tool_use".to_owned()),
+            witness: remembrancer_schema::payload::Witness::Exact,
         }),
         mutation: None,
         incomplete: None,
@@ -274,6 +278,7 @@ fn mutation(first_index: u64) -> Mutation {
             }),
             withheld: vec!["name".to_owned()],
             injected_fault: None,
+            witness: remembrancer_schema::payload::Witness::Exact,
         }),
         fates: vec![
             fate(0, Fate::Summarised, false),
@@ -361,6 +366,7 @@ fn prohibited_action(first_index: u64) -> Action {
             flags: vec!["SCOPE_INTENT_MISMATCH".to_owned()],
             violations: vec!["POL-001".to_owned()],
             reason: None,
+            witness: remembrancer_schema::payload::Witness::Exact,
         }],
         ..action(
             4,

@@ -88,7 +88,7 @@ impl Joining {
                     None => of_call.results.push_back(result),
                 }
             }
-            Payload::DecisionRecorded(decided) => self.decision(read.entry(), decided, actions),
+            Payload::DecisionRecorded(decided) => self.decision(read, decided, actions),
             _ => {}
         }
         None
@@ -175,8 +175,8 @@ impl Joining {
 
     /// A decision joins the last call with its id that was recorded before it, or else the first one after it: guards decide
     /// before a call runs.
-    fn decision(&mut self, entry: u64, decided: &DecisionRecorded, actions: &mut [Action]) {
-        let decision = decision(entry, decided);
+    fn decision(&mut self, read: &ReadEvent, decided: &DecisionRecorded, actions: &mut [Action]) {
+        let decision = decision(read, decided);
         self.decided += 1;
         if let Some(call_id) = &decided.call_id {
             let of_call = self.calls.entry(call_id.clone()).or_default();
@@ -236,15 +236,16 @@ fn result(entry: u64, returned: &ToolReturned, session: Option<Witness>) -> Retu
     }
 }
 
-fn decision(entry: u64, recorded: &DecisionRecorded) -> Decision {
+fn decision(read: &ReadEvent, recorded: &DecisionRecorded) -> Decision {
     Decision {
-        entry,
+        entry: read.entry(),
         decider: recorded.decider.clone(),
         verdict: recorded.verdict,
         enforced: recorded.enforced,
         flags: recorded.flags.clone(),
         violations: recorded.violations.clone(),
         reason: recorded.reason.clone(),
+        witness: read.witness(),
     }
 }
 

@@ -25,8 +25,8 @@ pub use aftermath::{Aftermath, Anatomy, Growth, Orphan, OrphanKind, RepeatedCall
 pub use alteration::{Alteration, AlterationKind};
 pub use authority::{Attribution, AuthoritySupport};
 pub use control::{ChangedState, Controls, EmptiedSummary, FoundControl, NeverStated};
-pub use mutation::{Budget, Clearing, DeclaredMutation, Disagreement, Floor, Mutation, PartFate};
-pub use presence::{Evidence, Presence, PresenceState, Risk};
+pub use finding::{Finding, FindingKind, Severity};
+pub use mutation::{Budget, DeclaredMutation, Disagreement, Floor, Mutation, PartFate};
 pub use price::{
     AnatomyDifference, Difference, DifferingLabel, PriceOfRemembering, PricedCompaction,
 };
@@ -118,6 +118,8 @@ pub struct Intent {
     pub objective: String,
     /// Who stated it.
     pub stated_by: Option<StatedBy>,
+    /// How it became known.
+    pub witness: Witness,
 }
 
 /// A score as assigned.
@@ -131,6 +133,8 @@ pub struct Score {
     pub out_of: Option<f64>,
     /// Who assigned it.
     pub assigned_by: Option<String>,
+    /// How it became known.
+    pub witness: Witness,
 }
 
 /// A declared constraint or fact.
@@ -153,6 +157,8 @@ pub struct Constraint {
     pub inferred: bool,
     /// How it is looked for, in words.
     pub matcher: String,
+    /// How it became known.
+    pub witness: Witness,
 }
 
 impl Constraint {
@@ -269,6 +275,8 @@ pub struct Response {
     pub model: Option<String>,
     /// Why it stopped.
     pub stop_reason: Option<String>,
+    /// How it became known.
+    pub witness: Witness,
 }
 
 /// A tool call that the model sent.
@@ -339,156 +347,110 @@ pub struct Decision {
     pub violations: Vec<String>,
     /// Its reason, in its own words.
     pub reason: Option<String>,
+    /// How it became known.
+    pub witness: Witness,
 }
 
-/// Something that the auditor noticed. Findings inform; they never block an agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Finding {
-    /// What was noticed.
-    pub kind: FindingKind,
-    /// How much it matters.
-    pub severity: Severity,
-    /// The turn that it is about.
-    pub turn: Option<u32>,
-    /// The call that it is about.
-    pub call_id: Option<String>,
-    /// The constraint that it is about.
-    pub constraint: Option<String>,
-    /// The mutation that it is about.
-    pub mutation: Option<MutationIndex>,
-    /// Index in the ledger of the entry that it rests on.
-    pub entry: Option<u64>,
-    /// The finding in words, with its caveat.
-    pub message: String,
-}
-
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Against what was declared.
-    Alarm,
-    /// The record does not fit together, or a limit left.
-    Warning,
-    /// Worth knowing.
-    Notice,
-}
-
-/// What was noticed.
+/// How a constraint stands in a context, from the strongest state to the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub enum FindingKind {
-    /// An action that breaks a declared prohibition.
-    #[serde(rename = "action.prohibited")]
-    ActionProhibited,
-    /// An action that nothing in the declared scope permits.
-    #[serde(rename = "action.out_of_scope")]
-    ActionOutOfScope,
-    /// An action of a tool that was never declared.
-    #[serde(rename = "action.tool_undeclared")]
-    ActionToolUndeclared,
-    /// An action whose scope could not be evaluated.
-    #[serde(rename = "action.scope_unevaluated")]
-    ActionScopeUnevaluated,
-    /// A call whose id an earlier call has too.
-    #[serde(rename = "action.call_id_repeated")]
-    ActionCallIdRepeated,
-    /// No intent before the first action.
-    #[serde(rename = "intent.missing")]
-    IntentMissing,
-    /// A result without a call.
-    #[serde(rename = "result.without_call")]
-    ResultWithoutCall,
-    /// A call without a result.
-    #[serde(rename = "call.without_result")]
-    CallWithoutResult,
-    /// A report that claims an action which the record does not hold.
-    #[serde(rename = "report.claim_unrecorded")]
-    ReportClaimUnrecorded,
-    /// A report that leaves out a prohibited or out-of-scope action.
-    #[serde(rename = "report.action_omitted")]
-    ReportActionOmitted,
-    /// A limit was present before a mutation and has no trace after it.
-    #[serde(rename = "constraint.left")]
-    ConstraintLeft,
-    /// A change that nobody declared.
-    #[serde(rename = "mutation.undeclared")]
-    MutationUndeclared,
-    /// Said kept, was not.
-    #[serde(rename = "mutation.overstated")]
-    MutationOverstated,
-    /// Said gone, is still there.
-    #[serde(rename = "mutation.understated")]
-    MutationUnderstated,
-    /// A compaction whose trigger leaves no room to grow.
-    #[serde(rename = "mutation.floor_unmet")]
-    MutationFloorUnmet,
-    /// A compaction after which the request was larger.
-    #[serde(rename = "mutation.request_grew")]
-    MutationRequestGrew,
-    /// The very next request after a compaction was compacted again.
-    #[serde(rename = "mutation.back_to_back")]
-    MutationBackToBack,
-    /// A tool's result stands in the context and its call left.
-    #[serde(rename = "context.orphaned_result")]
-    ContextOrphanedResult,
-    /// A call stands in the context and its result left.
-    #[serde(rename = "context.orphaned_call")]
-    ContextOrphanedCall,
-    /// A call that was made before, sent again after its result had left the context.
-    #[serde(rename = "action.repeated_after_loss")]
-    ActionRepeatedAfterLoss,
-    /// A summary says that somebody allowed something, and nobody whom the agent acts for said so.
-    #[serde(rename = "authority.unsupported")]
-    AuthorityUnsupported,
-    /// A statement that nobody made was found: what the presence checks say of this session is in doubt.
-    #[serde(rename = "control.failed")]
-    ControlFailed,
-    /// A context that does not have the hash recorded elsewhere.
-    #[serde(rename = "context.hash_mismatch")]
-    ContextHashMismatch,
-    /// A turn with an action whose context was not recorded.
-    #[serde(rename = "context.not_recorded")]
-    ContextNotRecorded,
-    /// A guard or governor flagged an action.
-    #[serde(rename = "decision.flagged")]
-    DecisionFlagged,
-    /// An entry that this version cannot read.
-    #[serde(rename = "entry.unreadable")]
-    EntryUnreadable,
+#[serde(rename_all = "snake_case")]
+pub enum PresenceState {
+    /// The declared text stands in one carrying part, word for word up to case, white space and punctuation.
+    Verbatim,
+    /// Not verbatim, but the declared matcher holds.
+    Matched,
+    /// A carrying part restates it with a difference that matters.
+    Altered,
+    /// Half of its content words stand close together in a carrying part: likely a paraphrase, to be read.
+    Partial,
+    /// Its content words stand only where they carry no authority, or as a topic.
+    Mention,
+    /// The whole context is known and holds no trace of it.
+    NoTrace,
+    /// A part cannot be read, and nothing readable settles it.
+    Opaque,
+    /// The context was not recorded, or could not be rebuilt.
+    Unknown,
 }
 
-impl FindingKind {
-    /// The kind as it is written.
+impl PresenceState {
+    /// Every state, from the strongest to the weakest.
+    pub const ALL: [Self; 8] = [
+        Self::Verbatim,
+        Self::Matched,
+        Self::Altered,
+        Self::Partial,
+        Self::Mention,
+        Self::NoTrace,
+        Self::Opaque,
+        Self::Unknown,
+    ];
+
+    /// Whether the constraint counts as present: only `verbatim` and `matched` do.
+    pub fn is_present(self) -> bool {
+        matches!(self, Self::Verbatim | Self::Matched)
+    }
+
+    /// The state as it is written.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::ActionProhibited => "action.prohibited",
-            Self::ActionOutOfScope => "action.out_of_scope",
-            Self::ActionToolUndeclared => "action.tool_undeclared",
-            Self::ActionScopeUnevaluated => "action.scope_unevaluated",
-            Self::ActionCallIdRepeated => "action.call_id_repeated",
-            Self::IntentMissing => "intent.missing",
-            Self::ResultWithoutCall => "result.without_call",
-            Self::CallWithoutResult => "call.without_result",
-            Self::ReportClaimUnrecorded => "report.claim_unrecorded",
-            Self::ReportActionOmitted => "report.action_omitted",
-            Self::ConstraintLeft => "constraint.left",
-            Self::MutationUndeclared => "mutation.undeclared",
-            Self::MutationOverstated => "mutation.overstated",
-            Self::MutationUnderstated => "mutation.understated",
-            Self::MutationFloorUnmet => "mutation.floor_unmet",
-            Self::MutationRequestGrew => "mutation.request_grew",
-            Self::MutationBackToBack => "mutation.back_to_back",
-            Self::ContextOrphanedResult => "context.orphaned_result",
-            Self::ContextOrphanedCall => "context.orphaned_call",
-            Self::ActionRepeatedAfterLoss => "action.repeated_after_loss",
-            Self::AuthorityUnsupported => "authority.unsupported",
-            Self::ControlFailed => "control.failed",
-            Self::ContextHashMismatch => "context.hash_mismatch",
-            Self::ContextNotRecorded => "context.not_recorded",
-            Self::DecisionFlagged => "decision.flagged",
-            Self::EntryUnreadable => "entry.unreadable",
+            Self::Verbatim => "verbatim",
+            Self::Matched => "matched",
+            Self::Altered => "altered",
+            Self::Partial => "partial",
+            Self::Mention => "mention",
+            Self::NoTrace => "no_trace",
+            Self::Opaque => "opaque",
+            Self::Unknown => "unknown",
         }
     }
+}
+
+/// How one constraint stands in one turn's context, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Presence {
+    /// The state.
+    pub state: PresenceState,
+    /// Where it was found, the strongest first; at most eight places.
+    pub evidence: Vec<Evidence>,
+    /// Present, but only where the next compaction may take it.
+    pub at_risk: Option<Risk>,
+    /// For states without evidence: why.
+    pub reason: Option<String>,
+    /// The last turn before this one at which it was present.
+    pub last_present: Option<u32>,
+    /// The mutation between that turn and the next, if the constraint was not present after it.
+    pub left_with: Option<MutationIndex>,
+}
+
+/// Why a constraint that is present may not stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// It stands only in summaries.
+    OnlyInSummary,
+    /// It stands only in chat messages, which the next compaction summarises.
+    OnlyInMessages,
+}
+
+/// One place where a constraint's words stand.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    /// The state that this place alone would give.
+    pub state: PresenceState,
+    /// Position of the part in the turn's context, from 0.
+    pub position: u32,
+    /// The part.
+    pub part: PartIndex,
+    /// Bytes of the part's text that matched: start and end.
+    pub range: Option<(usize, usize)>,
+    /// Estimated tokens between the match and the end of the context.
+    pub tokens_from_end: u64,
+    /// What was found, in words.
+    pub note: Option<String>,
+    /// For a place that restates it with a difference: which, with both texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alteration: Option<Arc<Alteration>>,
 }
 
 /// The three numbers that people ask for. Only limits (prohibitions and obligations) count.
@@ -513,6 +475,19 @@ impl Analysis {
         self.turns
             .binary_search_by_key(&number, |turn| turn.number)
             .ok()
+    }
+
+    /// How the context of a turn became known; `None` if the turn is not among the turns.
+    pub fn witness_of(&self, turn: u32) -> Option<Witness> {
+        self.turns
+            .get(self.turn_position(turn)?)
+            .map(|turn| turn.witness)
+    }
+
+    /// How the contexts on both sides of a mutation became known: the weaker of the two. `None` where one of them is not known.
+    pub fn witness_across(&self, mutation: &Mutation) -> Option<Witness> {
+        let before = self.witness_of(mutation.previous_turn?)?;
+        Some(before.max(self.witness_of(mutation.turn)?))
     }
 
     /// How a constraint stood when an action was sent; `None` if its turn is not among the turns.

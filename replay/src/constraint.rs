@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use remembrancer_schema::payload::{ConstraintDeclared, ConstraintKind, MatchTerm, Payload};
+use remembrancer_schema::payload::{
+    ConstraintDeclared, ConstraintKind, MatchTerm, Payload, Witness,
+};
 
 use crate::analysis::{Constraint, Turn};
 use crate::context::DeclaredConstraint;
@@ -44,12 +46,15 @@ pub(crate) fn declared(
                     continue;
                 }
                 constraints.push(DeclaredConstraint {
-                    declared: declared.clone(),
+                    declared: ConstraintDeclared {
+                        witness: Some(read.witness()),
+                        ..declared.clone()
+                    },
                     entry: read.entry(),
                     from_turn: first_turn_after(&recorded, read.entry()),
                 });
             }
-            Some(same) if *same == declared => {}
+            Some(same) if says_the_same(same, declared) => {}
             Some(_) => left_out.push(LeftOut {
                 entry: read.entry(),
                 turn: None,
@@ -75,7 +80,17 @@ pub(crate) fn shown(constraint: &DeclaredConstraint) -> Constraint {
         stated_by: declared.stated_by.clone(),
         inferred: declared.inferred,
         matcher: matcher_in_words(declared),
+        witness: declared.witness.unwrap_or(Witness::Claimed),
     }
+}
+
+/// Whether two declarations are one, however each became known.
+fn says_the_same(one: &ConstraintDeclared, other: &ConstraintDeclared) -> bool {
+    let other = ConstraintDeclared {
+        witness: one.witness,
+        ..other.clone()
+    };
+    *one == other
 }
 
 /// Whether its absence is counted: prohibitions and obligations limit what an agent does.

@@ -291,6 +291,7 @@ impl Declaration<'_> {
             summary: self.mutated.summary.clone(),
             withheld: self.mutated.withheld.clone(),
             injected_fault: self.mutated.injected_fault.clone(),
+            witness: self.read.witness(),
         }
     }
 }

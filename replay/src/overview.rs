@@ -87,6 +87,7 @@ impl Outline {
                 entry: read.entry(),
                 objective: intent.objective.clone(),
                 stated_by: intent.stated_by.clone(),
+                witness: read.witness(),
             }),
             Payload::ScopeDeclared(scope) => {
                 let version = overview.scopes.last().map_or(0, |last| last.version) + 1;
@@ -95,6 +96,7 @@ impl Outline {
                     entry: read.entry(),
                     time: Some(read.time().to_owned()),
                     stated_by: scope.stated_by.clone(),
+                    witness: read.witness(),
                 });
             }
             Payload::ModelResponded(responded) if self.answering_model.is_none() => {
@@ -105,6 +107,7 @@ impl Outline {
                 value: score.value,
                 out_of: score.out_of,
                 assigned_by: score.assigned_by.clone(),
+                witness: read.witness(),
             }),
             Payload::SessionEnded(ended) => {
                 overview.sealed = true;

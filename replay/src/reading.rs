@@ -1,5 +1,6 @@
 //! A session's events with their payloads read once.
 
+use remembrancer_schema::payload::Witness;
 use remembrancer_schema::{AgentName, Payload};
 
 use crate::record::{RecordedEvent, SessionRecord};
@@ -10,6 +11,7 @@ pub(crate) struct ReadEvent {
     entry: u64,
     time: String,
     agent: Option<AgentName>,
+    witness: Witness,
     pub(crate) payload: Payload,
 }
 
@@ -27,6 +29,11 @@ impl ReadEvent {
     /// The agent that it speaks for.
     pub(crate) fn agent(&self) -> Option<&str> {
         self.agent.as_ref().map(AgentName::as_str)
+    }
+
+    /// How it became known: as it says itself, or else as the session says.
+    pub(crate) fn witness(&self) -> Witness {
+        self.witness
     }
 
     /// Drops what only the join of actions reads: arguments and results. An action holds them from then on.
@@ -51,6 +58,8 @@ pub(crate) struct LeftOut {
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) events: Vec<ReadEvent>,
+    /// How those events became known that do not say it.
+    witness: Option<Witness>,
     /// Entries whose payload is erased or unreadable here.
     pub(crate) unreadable: Vec<LeftOut>,
 }
@@ -77,10 +86,15 @@ impl Reading {
         };
         match read {
             Ok(payload) => {
+                if let Payload::SessionStarted(started) = &payload {
+                    self.witness = self.witness.or(started.witness);
+                }
+                let witness = payload.witness().or(self.witness);
                 self.events.push(ReadEvent {
                     entry: event.entry.index,
                     time: event_time(event).to_owned(),
                     agent: event.entry.agent.clone(),
+                    witness: witness.unwrap_or(Witness::Claimed),
                     payload,
                 });
                 self.events.last_mut()

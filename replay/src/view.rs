@@ -42,6 +42,8 @@ pub struct ConstraintView<'a> {
     pub kind: ConstraintKind,
     /// Its text.
     pub text: &'a str,
+    /// How its declaration became known.
+    pub witness: Witness,
 }
 
 /// The states at one turn.
@@ -72,6 +74,10 @@ pub struct MutationView<'a> {
     pub kind: MutationKind,
     /// The last turn before it whose context is known.
     pub previous_turn: Option<u32>,
+    /// How the context before became known; absent where there is none.
+    pub previous_witness: Option<Witness>,
+    /// How the context after became known. What became of the parts rests on both.
+    pub witness: Option<Witness>,
     /// What the application said.
     pub declared: Option<&'a DeclaredMutation>,
     /// How many parts met each fate. Parts that were merely appended are not counted.
@@ -162,6 +168,7 @@ pub fn presence(analysis: &Analysis) -> PresenceReport<'_> {
                 id: &declared.id,
                 kind: declared.kind,
                 text: &declared.text,
+                witness: declared.witness,
             })
             .collect(),
         turns: analysis
@@ -190,6 +197,10 @@ pub fn mutations(analysis: &Analysis) -> Vec<MutationView<'_>> {
             turn: mutation.turn,
             kind: mutation.kind,
             previous_turn: mutation.previous_turn,
+            previous_witness: mutation
+                .previous_turn
+                .and_then(|turn| analysis.witness_of(turn)),
+            witness: analysis.witness_of(mutation.turn),
             declared: mutation.declared.as_ref(),
             counts: counts(&mutation.fates),
             fates: mutation

@@ -6,7 +6,7 @@ mod price;
 use std::collections::BTreeMap;
 
 use remembrancer_replay::Analysis;
-use remembrancer_replay::analysis::Clearing;
+use remembrancer_schema::payload::Witness;
 
 use super::session::SessionArgs;
 use crate::failure::Failure;
@@ -59,12 +59,16 @@ fn text(analysis: &Analysis) -> String {
             let budget = &mutation.budget;
             let declared = match (&mutation.declared, mutation.disagreements.len()) {
                 (None, _) => "no".to_owned(),
-                (Some(_), 0) => "yes, agrees".to_owned(),
-                (Some(_), count) => format!("yes, {count} disagreements"),
+                (Some(told), 0) => format!("{}, agrees", told.witness.as_str()),
+                (Some(told), count) => {
+                    format!("{}, {count} disagreements", told.witness.as_str())
+                }
             };
+            let witness = analysis.witness_across(mutation);
             vec![
                 mutation.turn.to_string(),
                 mutation.kind.as_str().to_owned(),
+                witness.map_or("–", Witness::as_str).to_owned(),
                 declared,
                 number(budget.counted.map(|counted| counted.uncompacted)),
                 number(budget.counted.map(|counted| counted.compacted)),
@@ -83,6 +87,7 @@ fn text(analysis: &Analysis) -> String {
         &[
             "turn",
             "kind",
+            "contexts",
             "declared",
             "before",
             "after",
@@ -91,6 +96,9 @@ fn text(analysis: &Analysis) -> String {
             "parts",
         ],
         &rows,
+    );
+    text.push_str(
+        "contexts: how those before and after became known, the weaker of both; declared: how the declaration did\n",
     );
     text.push_str(&aftermath::text(analysis));
     text

@@ -2,7 +2,8 @@
 
 use owo_colors::{OwoColorize as _, Style};
 use remembrancer_replay::Analysis;
-use remembrancer_replay::analysis::{Presence, PresenceState, Risk, ScopeVerdict};
+use remembrancer_replay::analysis::{Action, Presence, PresenceState, Risk, ScopeVerdict};
+use remembrancer_schema::payload::Witness;
 
 use super::session::SessionArgs;
 use crate::failure::Failure;
@@ -28,7 +29,7 @@ fn text(analysis: &Analysis) -> String {
     let constraints: Vec<usize> = (0..analysis.constraints.len())
         .filter(|&constraint| analysis.constraints[constraint].is_limit())
         .collect();
-    let mut heading = vec!["turn".to_owned(), "action".to_owned()];
+    let mut heading = ["turn", "action", "witness"].map(str::to_owned).to_vec();
     heading.extend(
         constraints
             .iter()
@@ -47,6 +48,7 @@ fn text(analysis: &Analysis) -> String {
             let mut row = vec![
                 action.turn.to_string(),
                 format!("{}{mark}", excerpt(&action.tool, 30)),
+                witness(analysis, action),
             ];
             row.extend(
                 constraints
@@ -58,10 +60,26 @@ fn text(analysis: &Analysis) -> String {
         .collect();
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     text.push_str(&terminal::table(&heading, &rows));
-    text.push_str(&marks(analysis, &constraints));
+    text.push_str(&marks(&rows));
+    if !rows.is_empty() {
+        text.push_str(WITNESS);
+    }
     text.push_str(&controls(analysis));
     text.push_str(&summary(analysis));
     text
+}
+
+/// What the witnesses are.
+const WITNESS: &str =
+    "witness: how the context that the states rest on became known / how the action did\n";
+
+/// How the context that an action was sent from became known, and how the action did where that is otherwise.
+fn witness(analysis: &Analysis, action: &Action) -> String {
+    let context = analysis.witness_of(action.turn);
+    match context.map_or("unknown", Witness::as_str) {
+        context if context == action.witness.as_str() => context.to_owned(),
+        context => format!("{context} / {}", action.witness.as_str()),
+    }
 }
 
 /// Behind a state: it stands only in a summary, or only there and in messages.
@@ -154,9 +172,10 @@ fn legend(analysis: &Analysis) -> String {
     let mut text = String::new();
     for constraint in &analysis.constraints {
         let line = format!(
-            "{} ({}): {}\n",
+            "{} ({}; {}): {}\n",
             excerpt(&constraint.id, 60),
             constraint.kind.as_str(),
+            constraint.witness.as_str(),
             excerpt(&constraint.text, 100)
         );
         text.push_str(&line);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use remembrancer_replay::Analysis;
+use remembrancer_schema::payload::Witness;
 
 use crate::links::Links;
 use crate::mark::{Mark, mark};
@@ -22,6 +23,8 @@ pub(crate) struct TurnHead {
     pub(crate) number: u32,
     pub(crate) link: Option<String>,
     pub(crate) actions: usize,
+    /// How its context became known.
+    pub(crate) witness: &'static str,
     /// The mutation that the turn was first sent with.
     pub(crate) mutated: bool,
 }
@@ -106,6 +109,9 @@ pub(crate) fn matrix(analysis: &Analysis, columns: Range<usize>, links: Links) -
                 number: action.turn,
                 link: links.turn(action.turn),
                 actions: 1,
+                witness: analysis
+                    .witness_of(action.turn)
+                    .map_or("unknown", Witness::as_str),
                 mutated: analysis
                     .turn_position(action.turn)
                     .is_some_and(|turn| analysis.turns[turn].mutation.is_some()),

@@ -1,16 +1,19 @@
 //! One row per tool call that the model sent.
 
+mod effects;
+
 use std::borrow::Cow;
 
 use remembrancer_replay::analysis::{Action, ConstraintIndex, Presence, ScopeVerdict};
 use remembrancer_replay::{Analysis, SessionRecord};
-use remembrancer_schema::payload::Verdict;
+use remembrancer_schema::payload::{Effect, Verdict};
 
 use super::SessionTable;
-use crate::columns::Read::{Count, Flag, MaybeCount, MaybeText, MaybeTime, Text, Texts};
+use crate::columns::Read::{Count, Flag, MaybeCount, MaybeFlag, MaybeText, MaybeTime, Text, Texts};
 use crate::columns::{Column, Table, column, measured};
 use crate::exporter::ExportError;
 use crate::parquet_file::ParquetFile;
+use effects::{known, targets};
 
 pub(crate) struct Actions;
 
@@ -34,6 +37,11 @@ impl<'a> ActionRow<'a> {
         constraints
             .filter(|&(index, constraint)| constraint.is_limit() && self.has_no_trace(index))
             .map(|(_, constraint)| constraint.id.as_str())
+    }
+
+    fn context_witness(&self) -> Option<Cow<'a, str>> {
+        let witness = self.analysis.witness_of(self.action.turn)?;
+        Some(witness.as_str().into())
     }
 
     fn breaks(&self) -> impl Iterator<Item = &'a str> {
@@ -106,6 +114,16 @@ impl Table for Actions {
             "Its time.",
         ),
         column(
+            "witness",
+            Text(|row| row.action.witness.as_str().into()),
+            "How the action became known: exact, telemetry, transcript, hook or claimed.",
+        ),
+        column(
+            "context_witness",
+            MaybeText(|row| row.context_witness()),
+            "How the context that it was sent from became known; what is said of limits and traces rests on it. Null where that turn is not recorded.",
+        ),
+        column(
             "returned_status",
             MaybeText(|row| {
                 row.action
@@ -132,6 +150,72 @@ impl Table for Actions {
             "index in the ledger",
             MaybeCount(|row| row.action.returned.as_ref().map(|returned| returned.entry)),
             "The entry of its result.",
+        ),
+        column(
+            "reads",
+            MaybeFlag(|row| known(row.action, Effect::Read)),
+            "Whether it reads a file or lists a directory; null where that is unknown, which is not harmless.",
+        ),
+        measured(
+            "read_targets",
+            "JSON array",
+            Text(|row| targets(row.action, Effect::Read)),
+            "What it does that to: objects with `path` (and `tree` where everything below is meant), `elsewhere` or `unknown`.",
+        ),
+        column(
+            "writes",
+            MaybeFlag(|row| known(row.action, Effect::Write)),
+            "Whether it creates or changes a file or a directory; null where that is unknown, which is not harmless.",
+        ),
+        measured(
+            "write_targets",
+            "JSON array",
+            Text(|row| targets(row.action, Effect::Write)),
+            "What it does that to: objects with `path` (and `tree` where everything below is meant), `elsewhere` or `unknown`.",
+        ),
+        column(
+            "deletes",
+            MaybeFlag(|row| known(row.action, Effect::Delete)),
+            "Whether it removes a file, a directory, or history that was kept; null where that is unknown, which is not harmless.",
+        ),
+        measured(
+            "delete_targets",
+            "JSON array",
+            Text(|row| targets(row.action, Effect::Delete)),
+            "What it does that to: objects with `path` (and `tree` where everything below is meant), `elsewhere` or `unknown`.",
+        ),
+        column(
+            "uses_network",
+            MaybeFlag(|row| known(row.action, Effect::Network)),
+            "Whether it speaks with another machine; null where that is unknown, which is not harmless.",
+        ),
+        measured(
+            "network_targets",
+            "JSON array",
+            Text(|row| targets(row.action, Effect::Network)),
+            "What it does that to: objects with `path` (and `tree` where everything below is meant), `elsewhere` or `unknown`.",
+        ),
+        column(
+            "executes",
+            MaybeFlag(|row| known(row.action, Effect::Execute)),
+            "Whether it starts or stops a program whose code does not stand in the action; null where that is unknown, which is not harmless.",
+        ),
+        measured(
+            "execute_targets",
+            "JSON array",
+            Text(|row| targets(row.action, Effect::Execute)),
+            "What it does that to: objects with `path` (and `tree` where everything below is meant), `elsewhere` or `unknown`.",
+        ),
+        column(
+            "uses_privilege",
+            MaybeFlag(|row| known(row.action, Effect::Privilege)),
+            "Whether it acts with another user's rights, or changes the system or the rights on it; null where that is unknown, which is not harmless.",
+        ),
+        measured(
+            "privilege_targets",
+            "JSON array",
+            Text(|row| targets(row.action, Effect::Privilege)),
+            "What it does that to: objects with `path` (and `tree` where everything below is meant), `elsewhere` or `unknown`.",
         ),
         column(
             "scope",

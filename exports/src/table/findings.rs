@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use remembrancer_replay::analysis::{Finding, Severity};
 use remembrancer_replay::{Analysis, SessionRecord};
+use remembrancer_schema::payload::Witness;
 
 use super::SessionTable;
 use crate::columns::Read::{Count, MaybeCount, MaybeText, Text};
@@ -17,6 +18,7 @@ pub(crate) struct FindingRow<'a> {
     session: &'a str,
     index: usize,
     finding: &'a Finding,
+    witness: Option<Witness>,
 }
 
 impl Table for Findings {
@@ -74,6 +76,11 @@ impl Table for Findings {
             "The entry that it rests on.",
         ),
         column(
+            "context_witness",
+            MaybeText(|row| Some(row.witness?.as_str().into())),
+            "How the context of its turn became known: exact, telemetry, transcript, hook or claimed.",
+        ),
+        column(
             "message",
             Text(|row| row.finding.message.as_str().into()),
             "The finding in words, with its caveat.",
@@ -93,6 +100,7 @@ impl SessionTable for Findings {
                 session,
                 index,
                 finding,
+                witness: finding.turn.and_then(|turn| analysis.witness_of(turn)),
             })?;
         }
         Ok(())

@@ -62,6 +62,16 @@ impl Table for Mutations {
             MaybeText(|row| row.declared().map(|declared| declared.kind.as_str().into())),
             "The kind that the application stated.",
         ),
+        column(
+            "declared_witness",
+            MaybeText(|row| Some(row.declared()?.witness.as_str().into())),
+            "How that account became known.",
+        ),
+        column(
+            "witness",
+            MaybeText(|row| Some(row.witness?.as_str().into())),
+            "How the contexts before and after became known, the weaker of both: what became of the parts rests on them. Null where one is not known.",
+        ),
         measured(
             "declared_entry",
             "index in the ledger",
@@ -379,6 +389,7 @@ impl SessionTable for Mutations {
                 session,
                 index,
                 mutation,
+                witness: analysis.witness_across(mutation),
             })?;
         }
         Ok(())

@@ -88,6 +88,20 @@ impl Table for PresenceTable {
             "Present, but only where the next compaction may take it: `only_in_summary` or `only_in_messages`.",
         ),
         column(
+            "witness",
+            MaybeText(|row| {
+                row.analysis
+                    .witness_of(row.turn)
+                    .map(|one| one.as_str().into())
+            }),
+            "How the context that the state rests on became known: exact, telemetry, transcript, hook or claimed.",
+        ),
+        column(
+            "declared_witness",
+            Text(|row| row.constraint.witness.as_str().into()),
+            "How the constraint's declaration became known.",
+        ),
+        column(
             "reason",
             MaybeText(|row| row.presence.reason.as_deref().map(Cow::from)),
             "For states without evidence, why.",

@@ -1,7 +1,7 @@
 //! Changes of the context: what was said of them, what the contexts show, and what they did to the request's size.
 
 use remembrancer_schema::payload::{
-    CountedTokens, Fate, MutationKind, SummaryRecord, TokenCount, Trigger,
+    CountedTokens, Fate, MutationKind, SummaryRecord, TokenCount, Trigger, Witness,
 };
 use serde::Serialize;
 
@@ -59,6 +59,8 @@ pub struct DeclaredMutation {
     pub withheld: Vec<String>,
     /// Set when the change was damaged on purpose.
     pub injected_fault: Option<String>,
+    /// How it became known.
+    pub witness: Witness,
 }
 
 /// What became of one part.

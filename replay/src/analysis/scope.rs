@@ -1,6 +1,6 @@
 //! What the declared scope says of an action.
 
-use remembrancer_schema::payload::StatedBy;
+use remembrancer_schema::payload::{StatedBy, Witness};
 use serde::Serialize;
 
 /// A declaration of the scope.
@@ -14,6 +14,8 @@ pub struct ScopeVersion {
     pub time: Option<String>,
     /// Who stated it.
     pub stated_by: Option<StatedBy>,
+    /// How it became known.
+    pub witness: Witness,
 }
 
 /// Whether the declared scope permits an action.

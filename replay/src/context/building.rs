@@ -348,5 +348,6 @@ fn response(read: &ReadEvent, responded: &ModelResponded) -> Response {
         usage: responded.usage,
         model: responded.model.clone(),
         stop_reason: responded.stop_reason.clone(),
+        witness: read.witness(),
     }
 }

@@ -97,6 +97,7 @@ pub(crate) fn analysis() -> Analysis {
             stated_by: None,
             matcher: String::new(),
             inferred: false,
+            witness: remembrancer_schema::payload::Witness::Exact,
         }],
         contents: vec![Content {
             hash: ContentHash::of(text.as_bytes()),
@@ -168,7 +169,7 @@ fn presence_names_states_by_id_and_evidence_at_actions() {
     assert_eq!(shown["session"], "s-1");
     assert_eq!(
         shown["constraints"],
-        json!([{"id": "contact", "kind": "prohibition", "text": "contact customers"}])
+        json!([{"id": "contact", "kind": "prohibition", "text": "contact customers", "witness": "exact"}])
     );
     assert_eq!(
         shown["turns"][1],
@@ -237,4 +238,59 @@ fn excerpts_are_short_and_cut_between_characters() {
     assert!(cut.contains("contact customers"));
     assert_eq!(excerpt("ä", (1, 2)), None);
     assert_eq!(excerpt("short", (0, 5)).as_deref(), Some("short"));
+}
+
+#[test]
+fn what_a_record_rests_on_is_its_own_witness_or_else_its_sessions() {
+    use crate::record::fixture::SessionFixture;
+    let told = |started: &str| {
+        let record = SessionFixture::new()
+            .event("session.started", started)
+            .event("intent.declared", r#"{"objective":"o","witness":"claimed"}"#)
+            .event("scope.declared", r#"{"permitted":[{"tool":"t"}]}"#)
+            .event("constraint.declared", r#"{"id":"c","kind":"fact","text":"blue doors"}"#)
+            .event("constraint.declared", r#"{"id":"c","kind":"fact","text":"blue doors","witness":"exact"}"#)
+            .event("context.captured", r#"{"turn":1,"witness":"exact","parts":[{"kind":"user","text":"a"},{"kind":"user","text":"b"}]}"#)
+            .event("decision.recorded", r#"{"decider":"g","call_id":"c1"}"#)
+            .event("tool.called", r#"{"turn":1,"call_id":"c1","tool":"t","arguments":{}}"#)
+            .event("context.mutated", r#"{"turn":2,"kind":"truncation"}"#)
+            .event("context.captured", r#"{"turn":2,"parts":[{"kind":"user","text":"b"}]}"#)
+            .event("score.assigned", r#"{"criterion":"k","value":1.0,"witness":"telemetry"}"#)
+            .record();
+        crate::analyse(&record)
+    };
+    let analysis = told(r#"{"witness":"hook"}"#);
+    let overview = &analysis.overview;
+    assert_eq!(overview.intents[0].witness, Witness::Claimed);
+    assert_eq!(overview.scopes[0].witness, Witness::Hook);
+    assert_eq!(overview.scores[0].witness, Witness::Telemetry);
+    assert_eq!(analysis.constraints[0].witness, Witness::Hook);
+    assert_eq!(analysis.actions[0].decisions[0].witness, Witness::Hook);
+    // The same words from another witness are the same declaration, and no second one.
+    assert!(
+        !analysis
+            .findings
+            .iter()
+            .any(|one| one.message.contains("second time")),
+        "{:?}",
+        analysis.findings
+    );
+    let shown = serde_json::to_value(mutations(&analysis)).expect("a view is JSON");
+    assert_eq!(shown[0]["declared"]["witness"], "hook");
+    assert_eq!(
+        (&shown[0]["previous_witness"], &shown[0]["witness"]),
+        (&json!("exact"), &json!("hook"))
+    );
+    assert_eq!(
+        analysis.witness_across(&analysis.mutations[0]),
+        Some(Witness::Hook)
+    );
+    let shown = serde_json::to_value(presence(&analysis)).expect("a view is JSON");
+    let action = &shown["actions"][0];
+    assert_eq!(
+        (&action["witness"], &action["action_witness"]),
+        (&json!("exact"), &json!("hook"))
+    );
+    // Without a word from anybody, it is the application's.
+    assert_eq!(told("{}").constraints[0].witness, Witness::Claimed);
 }

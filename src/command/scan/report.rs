@@ -28,6 +28,15 @@ pub(super) struct ScanReport {
     pub(super) unread: Vec<UnreadFile>,
 }
 
+/// How what is told of a session became known.
+fn witnesses(session: &ScannedSession) -> String {
+    let classes: Vec<&str> = session.witnesses.iter().map(|one| one.as_str()).collect();
+    if classes.is_empty() {
+        return "none".to_owned();
+    }
+    classes.join(", ")
+}
+
 /// A file that could not be read.
 #[derive(Debug, Serialize)]
 pub(super) struct UnreadFile {
@@ -150,10 +159,11 @@ impl ScanReport {
         line(
             text,
             &format!(
-                "  {}, {}, {}; {mutations}",
+                "  {}, {}, {}; {mutations}; witness: {}",
                 counted(session.turns, "request"),
                 counted(session.actions, "action"),
-                counted(session.rules.len() as u64, "rule")
+                counted(session.rules.len() as u64, "rule"),
+                witnesses(session)
             ),
         );
         if session.actions_without_trace > 0 {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// The file in the data folder.
 const FILE: &str = "scan.json";
 /// Goes up when a scan computes something else than before, so that what was kept is not told any more.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What was found, by file.
 #[derive(Debug, Default, Serialize, Deserialize)]

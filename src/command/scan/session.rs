@@ -1,12 +1,13 @@
 //! What a scan tells of one session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use remembrancer_capture::transcript::Found;
 use remembrancer_recorder::Reader;
 use remembrancer_replay::analysis::PresenceState;
 use remembrancer_replay::{Analyser, Analysis};
 use remembrancer_schema::SessionId;
+use remembrancer_schema::payload::Witness;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -32,6 +33,8 @@ pub(super) struct ScannedSession {
     pub(super) turns: u64,
     /// Tool calls.
     pub(super) actions: u64,
+    /// How its contexts and actions became known, from the strongest witness to the weakest.
+    pub(super) witnesses: Vec<Witness>,
     /// Changes of the context other than growth, by their kind.
     pub(super) mutations: BTreeMap<String, u64>,
     /// Rules and how they fared, the worst first.
@@ -91,6 +94,7 @@ impl ScannedSession {
             parent: summary.parent.map(|parent| parent.to_string()),
             turns: analysis.turns.len() as u64,
             actions: analysis.actions.len() as u64,
+            witnesses: witnesses(&analysis),
             mutations,
             rules: rules(&analysis),
             actions_without_trace: analysis.summary.actions_without_trace,
@@ -111,6 +115,13 @@ impl ScannedSession {
             self.mutations.values().sum(),
         )
     }
+}
+
+fn witnesses(analysis: &Analysis) -> Vec<Witness> {
+    let contexts = analysis.turns.iter().map(|turn| turn.witness);
+    let actions = analysis.actions.iter().map(|action| action.witness);
+    let classes: BTreeSet<Witness> = contexts.chain(actions).collect();
+    classes.into_iter().collect()
 }
 
 fn rules(analysis: &Analysis) -> Vec<ScannedRule> {

@@ -4,7 +4,7 @@ use askama::Template;
 use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::{Action, ScopeVerdict};
 use remembrancer_replay::effect::{Known, Target};
-use remembrancer_schema::payload::{Effect, Verdict};
+use remembrancer_schema::payload::{Effect, Verdict, Witness};
 
 use crate::error::{Ids, PageError};
 use crate::links::Links;
@@ -68,6 +68,7 @@ struct DecisionView {
     decider: Markup,
     verdict: &'static str,
     enforced: bool,
+    witness: &'static str,
     flags: Vec<Markup>,
     violations: Vec<Markup>,
     reason: Option<Block>,
@@ -97,7 +98,7 @@ pub(crate) async fn call(
         previous: index.checked_sub(1).map(|index| links.action(index)),
         next: (index + 1 < analysis.actions.len()).then(|| links.action(index + 1)),
         flag: flag(analysis, index),
-        facts: facts(action),
+        facts: facts(analysis, action),
         arguments: action
             .arguments
             .as_deref()
@@ -139,7 +140,7 @@ pub(crate) async fn call(
     }))
 }
 
-fn facts(action: &Action) -> Vec<(&'static str, Markup)> {
+fn facts(analysis: &Analysis, action: &Action) -> Vec<(&'static str, Markup)> {
     let mut facts = Vec::new();
     if let Some(target) = &action.target {
         facts.push(("Acts on", line(target, 120)));
@@ -150,7 +151,10 @@ fn facts(action: &Action) -> Vec<(&'static str, Markup)> {
     if let Some(recorded) = &action.time {
         facts.push(("Sent", time(recorded)));
     }
-    facts.push(("Witness", line(action.witness.as_str(), 30)));
+    facts.push(("Action witness", line(action.witness.as_str(), 30)));
+    let context = analysis.witness_of(action.turn);
+    let context = context.map_or("unknown", Witness::as_str);
+    facts.push(("Context witness", line(context, 30)));
     facts.push(("Call id", line(&action.call_id, 128)));
     facts.push(("Ledger entry", line(&count(action.entry), 30)));
     facts
@@ -211,6 +215,7 @@ fn decisions(action: &Action) -> Vec<DecisionView> {
                 None => "no decision, advice only",
             },
             enforced: decision.enforced,
+            witness: decision.witness.as_str(),
             flags: lines(&decision.flags),
             violations: lines(&decision.violations),
             reason: decision

@@ -54,6 +54,8 @@ pub(crate) struct Card {
     pub(crate) witness: &'static str,
     /// How the action became known.
     pub(crate) action_witness: &'static str,
+    /// How the constraint's declaration became known.
+    pub(crate) declared_witness: &'static str,
     pub(crate) places: Vec<Place>,
 }
 
@@ -165,6 +167,7 @@ pub(crate) fn of_cell(
         never_present: presence.last_present.is_none() && !mark.present,
         witness: turn.map_or("unknown", |turn| turn.witness.as_str()),
         action_witness: sent.witness.as_str(),
+        declared_witness: declared.witness.as_str(),
         places: presence
             .evidence
             .iter()

@@ -7,7 +7,7 @@ mod fates;
 use askama::Template;
 use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::Mutation;
-use remembrancer_schema::payload::Fate;
+use remembrancer_schema::payload::{Fate, Witness};
 
 use crate::error::{Ids, PageError};
 use crate::links::Links;
@@ -34,6 +34,8 @@ pub(crate) struct MutationView {
     turn_link: Option<String>,
     before: Option<(u32, Option<String>)>,
     kind: &'static str,
+    witness_before: &'static str,
+    witness_after: &'static str,
     previous: Option<String>,
     next: Option<String>,
     declared: Option<DeclaredView>,
@@ -89,6 +91,10 @@ pub(crate) async fn change(
     let missing = || PageError::NotFound("mutation");
     let index = mutation.checked_sub(1).ok_or_else(missing)?;
     let mutation = analysis.mutations.get(index).ok_or_else(missing)?;
+    let witness = |turn: Option<u32>| {
+        let witness = turn.and_then(|turn| analysis.witness_of(turn));
+        witness.map_or("unknown", Witness::as_str)
+    };
     let mut budget = TextBudget::page();
     let cleared = cleared(analysis, mutation, &mut budget);
     let (left, right) = groups(analysis, mutation, &mut budget);
@@ -103,6 +109,8 @@ pub(crate) async fn change(
             .and_then(|_| links.turn(mutation.turn)),
         before: mutation.previous_turn.map(|turn| (turn, links.turn(turn))),
         kind: mutation.kind.as_str(),
+        witness_before: witness(mutation.previous_turn),
+        witness_after: witness(Some(mutation.turn)),
         previous: index.checked_sub(1).map(|index| links.mutation(index)),
         next: (index + 1 < analysis.mutations.len()).then(|| links.mutation(index + 1)),
         declared: declared(mutation),
@@ -132,6 +140,7 @@ fn declared(mutation: &Mutation) -> Option<DeclaredView> {
         add("Called", name);
     }
     add("Kind as stated", declared.kind.as_str());
+    add("Witness", declared.witness.as_str());
     if let Some(trigger) = &declared.trigger {
         if let Some(cause) = &trigger.cause {
             add("Cause", cause);

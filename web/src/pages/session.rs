@@ -5,6 +5,7 @@ pub(crate) mod controls;
 use askama::Template;
 use remembrancer_recorder::SessionSummary;
 use remembrancer_replay::Analysis;
+use remembrancer_schema::payload::Witness;
 use serde::Deserialize;
 
 use crate::error::{Ids, PageError, Params};
@@ -84,7 +85,10 @@ pub(crate) struct MutationRow {
     pub(crate) link: String,
     pub(crate) turn: u32,
     pub(crate) kind: &'static str,
-    pub(crate) declared: bool,
+    /// How the contexts on both sides became known, the weaker of both.
+    pub(crate) witness: &'static str,
+    /// How the declaration became known, where there is one.
+    pub(crate) declared: Option<&'static str>,
     pub(crate) size: String,
     pub(crate) disagreements: usize,
     pub(crate) floor: Option<bool>,
@@ -204,7 +208,13 @@ pub(crate) fn mutation_rows(
                 link: links.mutation(index),
                 turn: mutation.turn,
                 kind: mutation.kind.as_str(),
-                declared: mutation.declared.is_some(),
+                witness: analysis
+                    .witness_across(mutation)
+                    .map_or("unknown", Witness::as_str),
+                declared: mutation
+                    .declared
+                    .as_ref()
+                    .map(|declared| declared.witness.as_str()),
                 size,
                 disagreements: mutation.disagreements.len(),
                 floor: budget.floor.map(|floor| floor.holds),

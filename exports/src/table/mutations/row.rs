@@ -1,12 +1,14 @@
 //! A mutation as a row is read from it.
 
 use remembrancer_replay::analysis::{Anatomy, DeclaredMutation, Mutation};
-use remembrancer_schema::payload::Fate;
+use remembrancer_schema::payload::{Fate, Witness};
 
 pub(crate) struct MutationRow<'a> {
     pub(super) session: &'a str,
     pub(super) index: usize,
     pub(super) mutation: &'a Mutation,
+    /// How the contexts before and after became known.
+    pub(super) witness: Option<Witness>,
 }
 
 impl MutationRow<'_> {
