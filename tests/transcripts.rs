@@ -5,6 +5,7 @@ mod claude_code;
 mod codex_and_pi;
 mod governor;
 mod inspect;
+mod memory;
 mod mission;
 mod no_writes;
 mod openhands;

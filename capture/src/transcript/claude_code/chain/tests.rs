@@ -19,6 +19,7 @@ impl Built {
             recording: Recording::new(
                 "s".parse().expect("an id"),
                 None,
+                remembrancer_schema::payload::Witness::Transcript,
                 &super::super::super::ImportOptions::default(),
             ),
         }
