@@ -11,7 +11,9 @@ use remembrancer_schema::payload::{
 use remembrancer_schema::{AgentName, SessionId};
 use serde_json::json;
 
-use crate::conversation::{Appearance, Conversation, Conversations, MatchedBy, Unfinished};
+use crate::conversation::{
+    Appearance, Conversation, Conversations, MatchedBy, Unfinished, UnsentCall,
+};
 use crate::model_api::{Api, AskedClearing, ModelRequest, ReadError};
 use crate::{SessionWriter, WriteError, Written};
 
@@ -194,7 +196,7 @@ impl CallRecorder {
             .entry(session.clone())
             .or_insert_with(|| Tracked {
                 writer: SessionWriter::new(session.clone(), agent, Witness::Exact),
-                kept: KeptContexts::default(),
+                kept,
                 used: 0,
             });
         tracked.used = uses;

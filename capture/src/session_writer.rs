@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use remembrancer_schema::limits::EVENT_BLOBS_MAX;
 use remembrancer_schema::payload::{ContextCaptured, EventType, Part, Payload, Witness};
-use remembrancer_schema::{AgentName, ContentHash, Event, EventId, IdError, SessionId};
+use remembrancer_schema::{AgentName, ContentHash, Event, EventId, SessionId};
 use serde::Serialize;
 
 use crate::new_event::{Envelope, NewEvent, WriteError, Written, id_of, witnessed};

@@ -1,5 +1,6 @@
 //! What the analysis of a session says. Serialised, it is `analysis.json` of a bundle: the same record gives the same bytes.
 
+mod action;
 mod aftermath;
 mod alteration;
 mod authority;
@@ -14,19 +15,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use remembrancer_schema::payload::{
-    ConstraintKind, ContextProof, PartKind, PartOrigin, RequestedCall, ReturnStatus, StatedBy,
-    TokenCount, Usage, Verdict, Witness,
+    ConstraintKind, ContextProof, PartKind, PartOrigin, RequestedCall, StatedBy, TokenCount, Usage,
+    Witness,
 };
 use remembrancer_schema::{ContentHash, SessionId};
 use serde::Serialize;
 
-use crate::effect::Effects;
+pub use action::{Action, Decision, Returned};
 pub use aftermath::{Aftermath, Anatomy, Growth, Orphan, OrphanKind, RepeatedCall, SummaryPart};
 pub use alteration::{Alteration, AlterationKind};
 pub use authority::{Attribution, AuthoritySupport};
 pub use control::{ChangedState, Controls, EmptiedSummary, FoundControl, NeverStated};
 pub use finding::{Finding, FindingKind, Severity};
-pub use mutation::{Budget, DeclaredMutation, Disagreement, Floor, Mutation, PartFate};
+pub use mutation::{Budget, Clearing, DeclaredMutation, Disagreement, Floor, Mutation, PartFate};
+pub use presence::{Evidence, Presence, PresenceState, Risk};
 pub use price::{
     AnatomyDifference, Difference, DifferingLabel, PriceOfRemembering, PricedCompaction,
 };
@@ -277,180 +279,6 @@ pub struct Response {
     pub stop_reason: Option<String>,
     /// How it became known.
     pub witness: Witness,
-}
-
-/// A tool call that the model sent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Action {
-    /// The turn whose response carried it.
-    pub turn: u32,
-    /// Its id.
-    pub call_id: String,
-    /// The tool.
-    pub tool: String,
-    /// What it acts on.
-    pub target: Option<String>,
-    /// What it does there.
-    pub operation: Option<String>,
-    /// The arguments as sent: JSON.
-    pub arguments: Option<String>,
-    /// Index of its entry in the ledger.
-    pub entry: u64,
-    /// How it became known.
-    pub witness: Witness,
-    /// Its time.
-    pub time: Option<String>,
-    /// What came back.
-    pub returned: Option<Returned>,
-    /// What guards and governors said of it.
-    pub decisions: Vec<Decision>,
-    /// Whether the declared scope permits it.
-    pub scope: ScopeVerdict,
-    /// Which declaration of the scope was in force when it was recorded: [`ScopeVersion::version`].
-    pub scope_version: Option<u32>,
-    /// The declared prohibitions that it breaks: positions in [`Analysis::constraints`].
-    pub breaks: Vec<ConstraintIndex>,
-    /// What it touches.
-    pub effects: Effects,
-}
-
-/// What a call gave back.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Returned {
-    /// Index of its entry in the ledger.
-    pub entry: u64,
-    /// How it became known.
-    pub witness: Witness,
-    /// How it ended.
-    pub status: ReturnStatus,
-    /// What it changed in the world, in the application's words.
-    pub effect: Option<String>,
-    /// The result as returned: JSON. Not part of the serialised analysis: the record holds it.
-    #[serde(skip)]
-    pub result: Option<String>,
-}
-
-/// What a guard or governor said of an action.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Decision {
-    /// Index of its entry in the ledger.
-    pub entry: u64,
-    /// Who.
-    pub decider: String,
-    /// Allow or deny, where it decided.
-    pub verdict: Option<Verdict>,
-    /// Whether it was enforced.
-    pub enforced: bool,
-    /// Flags that it raised.
-    pub flags: Vec<String>,
-    /// Policies that it says were violated.
-    pub violations: Vec<String>,
-    /// Its reason, in its own words.
-    pub reason: Option<String>,
-    /// How it became known.
-    pub witness: Witness,
-}
-
-/// How a constraint stands in a context, from the strongest state to the weakest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PresenceState {
-    /// The declared text stands in one carrying part, word for word up to case, white space and punctuation.
-    Verbatim,
-    /// Not verbatim, but the declared matcher holds.
-    Matched,
-    /// A carrying part restates it with a difference that matters.
-    Altered,
-    /// Half of its content words stand close together in a carrying part: likely a paraphrase, to be read.
-    Partial,
-    /// Its content words stand only where they carry no authority, or as a topic.
-    Mention,
-    /// The whole context is known and holds no trace of it.
-    NoTrace,
-    /// A part cannot be read, and nothing readable settles it.
-    Opaque,
-    /// The context was not recorded, or could not be rebuilt.
-    Unknown,
-}
-
-impl PresenceState {
-    /// Every state, from the strongest to the weakest.
-    pub const ALL: [Self; 8] = [
-        Self::Verbatim,
-        Self::Matched,
-        Self::Altered,
-        Self::Partial,
-        Self::Mention,
-        Self::NoTrace,
-        Self::Opaque,
-        Self::Unknown,
-    ];
-
-    /// Whether the constraint counts as present: only `verbatim` and `matched` do.
-    pub fn is_present(self) -> bool {
-        matches!(self, Self::Verbatim | Self::Matched)
-    }
-
-    /// The state as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Verbatim => "verbatim",
-            Self::Matched => "matched",
-            Self::Altered => "altered",
-            Self::Partial => "partial",
-            Self::Mention => "mention",
-            Self::NoTrace => "no_trace",
-            Self::Opaque => "opaque",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// How one constraint stands in one turn's context, and why.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Presence {
-    /// The state.
-    pub state: PresenceState,
-    /// Where it was found, the strongest first; at most eight places.
-    pub evidence: Vec<Evidence>,
-    /// Present, but only where the next compaction may take it.
-    pub at_risk: Option<Risk>,
-    /// For states without evidence: why.
-    pub reason: Option<String>,
-    /// The last turn before this one at which it was present.
-    pub last_present: Option<u32>,
-    /// The mutation between that turn and the next, if the constraint was not present after it.
-    pub left_with: Option<MutationIndex>,
-}
-
-/// Why a constraint that is present may not stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Risk {
-    /// It stands only in summaries.
-    OnlyInSummary,
-    /// It stands only in chat messages, which the next compaction summarises.
-    OnlyInMessages,
-}
-
-/// One place where a constraint's words stand.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evidence {
-    /// The state that this place alone would give.
-    pub state: PresenceState,
-    /// Position of the part in the turn's context, from 0.
-    pub position: u32,
-    /// The part.
-    pub part: PartIndex,
-    /// Bytes of the part's text that matched: start and end.
-    pub range: Option<(usize, usize)>,
-    /// Estimated tokens between the match and the end of the context.
-    pub tokens_from_end: u64,
-    /// What was found, in words.
-    pub note: Option<String>,
-    /// For a place that restates it with a difference: which, with both texts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alteration: Option<Arc<Alteration>>,
 }
 
 /// The three numbers that people ask for. Only limits (prohibitions and obligations) count.

@@ -4,13 +4,12 @@
 //! rules behind them are told in `docs/presence.md`.
 
 mod cleared;
+mod limited;
+mod shown;
 mod window;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
-
-use remembrancer_schema::ContentHash;
-use remembrancer_schema::payload::PartKind;
 
 use crate::analysis::{
     Absence, Mutation, MutationIndex, PartIndex, Presence, PresenceState, Risk, Turn,
@@ -18,14 +17,15 @@ use crate::analysis::{
 use crate::context::{ContextTimeline, DeclaredConstraint};
 use crate::sighting::{Sightings, Watch};
 use cleared::{Bracket, Cleared};
+pub(crate) use limited::Limited;
+use limited::Limits;
+use shown::Shown;
 use window::Window;
 
 /// Most places that are named for a state.
 const EVIDENCE_MAX: usize = 8;
 /// Most altered places that are named: each brings two texts, and the next turn names them again.
 const ALTERED_MAX: usize = 2;
-/// So many contents are kept without looking whether a context still holds them.
-const KEPT_MIN: usize = 64;
 
 /// For each turn, for each constraint: its state, where it stands, and what it left with. Depends on nothing but its input.
 pub fn matrix(
@@ -83,17 +83,23 @@ impl Seen {
         for (position, turn) in timeline.turns.iter().enumerate().skip(judged) {
             let show = |part| shown.of(timeline, watch, part);
             let cleared = cleared.at(turn.number);
-            let mut row = match cleared {
+            let (mut row, window) = match cleared {
                 None => {
                     window.advance(&turn.parts, show);
                     let open = turn.unknown.as_deref().or(turn.incomplete.as_deref());
                     let indices = 0..constraints.len();
-                    indices.map(|index| judge(&window, open, index)).collect()
+                    let row = indices.map(|index| judge(&window, open, index)).collect();
+                    (row, &window)
                 }
                 Some(cleared) => bracket
                     .get_or_insert_with(|| Bracket::new(timeline, watch))
                     .judge(turn, cleared, constraints.len(), show),
             };
+            for index in 0..constraints.len() {
+                for (part, left) in window.newly_limited(index) {
+                    limits.note(timeline, turn.number, index, part, left);
+                }
+            }
             for (index, (presence, declared)) in row.iter_mut().zip(constraints).enumerate() {
                 presence.last_present = last[index]
                     .and_then(|at| timeline.turns.get(at))
@@ -159,96 +165,6 @@ fn last_present(
         }
     };
     row.iter().map(last).collect()
-}
-
-/// What each part shows: what its text does, with the name of its tool where that counts.
-#[derive(Debug, Default)]
-struct Shown {
-    known: HashMap<Shape, ByTool>,
-    /// How many of them the contexts held when that was last looked for.
-    needed: usize,
-    bytes: usize,
-}
-
-/// A content as parts of one kind.
-type Shape = (ContentHash, PartKind);
-
-/// What one content shows as parts of one kind.
-#[derive(Debug, Default)]
-struct ByTool {
-    alone: Option<Arc<Sightings>>,
-    named: HashMap<String, Arc<Sightings>>,
-}
-
-impl Shown {
-    /// `None` for a part whose text cannot be read.
-    fn of(
-        &mut self,
-        timeline: &ContextTimeline,
-        watch: &Watch,
-        part: PartIndex,
-    ) -> Option<Arc<Sightings>> {
-        let part = timeline.parts.get(part as usize)?;
-        let content = timeline.contents.get(part.content)?;
-        let text = content.text.as_deref()?;
-        let Self { known, bytes, .. } = self;
-        let known = known.entry((content.hash, part.kind)).or_insert_with(|| {
-            let new = ByTool::default();
-            *bytes += new.bytes();
-            new
-        });
-        let mut sight = |tool: Option<&str>| {
-            let shown = watch.sight(text, part.kind, tool);
-            *bytes += shown.bytes() + tool.map_or(0, of_name);
-            Arc::new(shown)
-        };
-        let sightings = match part.tool.as_deref().filter(|_| !part.kind.is_carrying()) {
-            None => known.alone.get_or_insert_with(|| sight(None)),
-            Some(tool) => {
-                // Not `entry`: a name that is known costs no copy.
-                if !known.named.contains_key(tool) {
-                    known.named.insert(tool.to_owned(), sight(Some(tool)));
-                }
-                known.named.get(tool)?
-            }
-        };
-        Some(Arc::clone(sightings))
-    }
-}
-
-impl Shown {
-    /// Drops what no context holds any more, once that may be more than half of it: looking for it costs a pass over the parts.
-    fn forget(&mut self, timeline: &ContextTimeline) {
-        // No more of it than there are parts is held.
-        if self.known.len() <= 2 * self.needed.min(timeline.parts.len()) + KEPT_MIN {
-            return;
-        }
-        let held: HashSet<Shape> = timeline
-            .parts
-            .iter()
-            .filter_map(|part| Some((timeline.contents.get(part.content)?.hash, part.kind)))
-            .collect();
-        self.known.retain(|shape, _| held.contains(shape));
-        self.needed = self.known.len();
-        self.bytes = self.known.values().map(ByTool::bytes).sum();
-    }
-}
-
-impl ByTool {
-    fn bytes(&self) -> usize {
-        let alone = self.alone.iter().map(|shown| shown.bytes());
-        let named = self.named.iter();
-        size_of::<(Shape, Self)>()
-            + alone.sum::<usize>()
-            + named
-                .map(|(tool, shown)| of_name(tool) + shown.bytes())
-                .sum::<usize>()
-    }
-}
-
-/// Bytes of an entry by the name of a tool.
-fn of_name(tool: &str) -> usize {
-    size_of::<(String, Arc<Sightings>)>() + tool.len()
 }
 
 /// Which mutation a constraint left with.

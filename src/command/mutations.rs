@@ -6,6 +6,7 @@ mod price;
 use std::collections::BTreeMap;
 
 use remembrancer_replay::Analysis;
+use remembrancer_replay::analysis::Clearing;
 use remembrancer_schema::payload::Witness;
 
 use super::session::SessionArgs;

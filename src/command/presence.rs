@@ -60,7 +60,7 @@ fn text(analysis: &Analysis) -> String {
         .collect();
     let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
     text.push_str(&terminal::table(&heading, &rows));
-    text.push_str(&marks(&rows));
+    text.push_str(&marks(analysis, &constraints));
     if !rows.is_empty() {
         text.push_str(WITNESS);
     }
@@ -101,14 +101,15 @@ fn state(presence: Option<&Presence>) -> String {
 
 /// What is said of states beside their names, for what occurs. Looked up in the analysis: a tool may be named like a mark.
 fn marks(analysis: &Analysis, constraints: &[usize]) -> String {
-    let shown = |is_meant: &dyn Fn(&Presence) -> bool| {
+    type IsMeant = dyn Fn(&Presence) -> bool;
+    let shown = |is_meant: &IsMeant| {
         let mut cells = analysis.actions.iter().flat_map(|action| {
             let constraints = constraints.iter();
             constraints.filter_map(|&constraint| analysis.presence_at(action, constraint))
         });
         cells.any(is_meant)
     };
-    let meanings: [(&str, &str, &dyn Fn(&Presence) -> bool); 3] = [
+    let meanings: [(&str, &str, &IsMeant); 3] = [
         (
             IN_SUMMARY,
             "at risk, it stands only in a summary, whose words are the summarizer's",
@@ -127,7 +128,7 @@ fn marks(analysis: &Analysis, constraints: &[usize]) -> String {
     ];
     meanings
         .into_iter()
-        .filter(|(_, _, is_meant)| shown(*is_meant))
+        .filter(|(_, _, is_meant)| shown(is_meant))
         .map(|(mark, meaning, _)| format!("{}: {meaning}\n", mark.trim()))
         .collect()
 }
@@ -225,6 +226,7 @@ mod tests {
                 stated_by: None,
                 inferred: false,
                 matcher: String::new(),
+                witness: Witness::Claimed,
             }],
             turns: vec![Turn {
                 number: 1,

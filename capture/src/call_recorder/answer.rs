@@ -132,7 +132,11 @@ pub(super) fn write(
     )?;
     for (number, edit) in response.edits.iter().enumerate() {
         let id = |what| format!("{run}.{}.{what}.{}", place.turn, number + 1);
-        let mutated = provider::edited(place, edit, &response);
+        // They are applied one after the other: what the later ones took was there when this one was done.
+        let later = response.edits[number + 1..].iter();
+        let later = later.filter_map(|edit| edit.cleared_tokens);
+        let later = later.fold(0, u64::saturating_add);
+        let mutated = provider::edited(place, edit, later, &response);
         writer.push(
             &id("edited"),
             &EventType::ContextMutated,

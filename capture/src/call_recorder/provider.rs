@@ -45,6 +45,7 @@ pub(super) fn compacted(
 pub(super) fn edited(
     place: &CallPlace,
     edit: &ServerEdit,
+    later: u64,
     response: &ModelResponse,
 ) -> ContextMutated {
     let counted = edit

@@ -98,7 +98,7 @@ fn infer(
             name: None,
             source: Some("a request".to_owned()),
         };
-        let Some(constraint) = rule.inferred(stated_by) else {
+        let Some(constraint) = rule.constraint(stated_by, true) else {
             continue;
         };
         if known.declared.len() >= INFERRED_MAX {

@@ -38,7 +38,13 @@ impl Rig {
             .collect::<Vec<_>>();
         let read = new.iter().map(|bytes| {
             let event = Event::parse(bytes).expect("the recorder takes it");
-            assert_eq!(crate::recorded_data::witness_of(&event), Witness::Exact);
+            // What a mission file declares is somebody's word; all else passed through the proxy.
+            let expected = match &event.payload {
+                Payload::IntentDeclared(_) | Payload::ScopeDeclared(_) => Witness::Claimed,
+                Payload::ConstraintDeclared(rule) if !rule.inferred => Witness::Claimed,
+                _ => Witness::Exact,
+            };
+            assert_eq!(crate::recorded_data::witness_of(&event), expected);
             (event.kind.to_string(), event.payload)
         });
         let read = read.collect();
@@ -652,6 +658,102 @@ fn nothing_of_an_answer_that_cannot_be_read_is_repeated() {
     let failed = rig.told("custom.model_failed");
     assert!(failed[0]["unreadable"].is_string(), "{failed:?}");
     assert!(!failed[0].to_string().contains("sk-"), "{failed:?}");
+}
+
+#[test]
+fn edits_that_a_provider_applied_are_recorded_as_told_beside_what_the_client_sent() {
+    let mut rig = Rig::new(Api::AnthropicMessages);
+    let messages = json!([
+        { "role": "user", "content": "go" },
+        { "role": "assistant", "content": [{ "type": "tool_use", "id": "t0", "name": "read", "input": {} }] },
+        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "t0", "content": "Never pay." }] },
+    ]);
+    let (place, asked) = rig.ask(&json!({ "messages": messages }));
+    let edits = json!([
+        { "type": "clear_thinking_20251015", "cleared_thinking_turns": 2, "cleared_input_tokens": 40 },
+        { "type": "clear_tool_uses_20250919", "cleared_tool_uses": 3, "cleared_input_tokens": 900 },
+        { "type": "of_tomorrow", "cleared": ["x"] },
+    ]);
+    let answer = json!({ "id": "m", "content": [{ "type": "text", "text": "done" }], "stop_reason": "end_turn",
+        "usage": { "input_tokens": 10, "output_tokens": 2, "cache_read_input_tokens": 90 },
+        "context_management": { "applied_edits": edits } });
+    // In one piece, and as a stream, which tells the edits with its last message.
+    let stream = [
+        json!({ "type": "message_start", "message": { "id": "m2", "content": [], "usage": answer["usage"] } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "done" } }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 2 },
+            "context_management": answer["context_management"] }),
+        json!({ "type": "message_stop" }),
+    ];
+    let stream: String = stream
+        .iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect();
+    rig.answer(&place, &answer);
+    let (again, _) = rig.ask(&json!({ "messages": [{ "role": "user", "content": "another" }] }));
+    rig.answer_with(&again, Some(200), stream.as_bytes(), Ending::Whole);
+    let told = rig.told("custom.server_edit");
+    assert_eq!(told.len(), 6);
+    for (at, one) in told.iter().enumerate() {
+        assert_eq!(one["edit"], edits[at % 3], "in the provider's words");
+        assert!(
+            one["snapshot"]
+                .as_str()
+                .is_some_and(|told| told.contains("as the client sent it"))
+        );
+    }
+    let mutated = rig.told("context.mutated");
+    let counted: Vec<(&Value, &Value)> = mutated
+        .iter()
+        .map(|one| (&one["counted"]["uncompacted"], &one["counted"]["compacted"]))
+        .collect();
+    // One after the other, down to what the provider measured.
+    let expected = [
+        (json!(1040), json!(1000)),
+        (json!(1000), json!(100)),
+        (Value::Null, Value::Null),
+    ];
+    let expected: Vec<(&Value, &Value)> = expected.iter().map(|(one, two)| (one, two)).collect();
+    assert_eq!(counted, [&expected[..], &expected[..]].concat());
+    assert!(
+        mutated
+            .iter()
+            .all(|one| one["kind"] == "server_edit" && one["trigger"]["cause"] == "provider")
+    );
+    // The snapshot holds what the client sent, the result that was cleared too.
+    let parts = &captured(&asked).parts;
+    assert!(
+        parts
+            .iter()
+            .any(|part| part.text.as_deref() == Some("Never pay."))
+    );
+}
+
+#[test]
+fn a_context_that_the_provider_keeps_is_known_in_a_session_beside_too() {
+    let mut rig = Rig::new(Api::OpenAiResponses);
+    let (place, _) = rig.ask(&json!({ "model": "m", "input": "Never pay." }));
+    let said = json!([{ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "ok" }] }]);
+    rig.answer(
+        &place,
+        &json!({ "id": "resp_1", "status": "completed", "output": said }),
+    );
+    let next =
+        |text: &str| json!({ "model": "m", "input": text, "previous_response_id": "resp_1" });
+    let (one, first) = rig.ask(&next("one side"));
+    let (two, second) = rig.ask(&next("other side"));
+    assert_ne!(one.session, two.session);
+    for events in [&first, &second] {
+        assert_eq!(captured(events).incomplete, None);
+    }
+    assert_eq!(
+        captured(&second).parts.len(),
+        3,
+        "all of it, in a session of its own"
+    );
+    let started = rig.told("session.started");
+    assert_eq!(started[1]["parent"]["session"], one.session.as_str());
 }
 
 #[test]

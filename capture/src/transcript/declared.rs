@@ -1,10 +1,10 @@
 //! What is declared about a transcript from outside it, and the rules that are read from what stands in it.
 
 use remembrancer_schema::hash::sha256;
-use remembrancer_schema::payload::{
-    ActionPattern, ConstraintDeclared, ConstraintKind, IntentDeclared, ScopeDeclared, StatedBy,
-};
+use remembrancer_schema::payload::{ConstraintDeclared, IntentDeclared, ScopeDeclared};
 use serde_json::{Value, json};
+
+use super::proposed_rule::RuleReader;
 
 /// What somebody declares about the sessions of a transcript, because the transcript does not: it enters every session that is
 /// read from it, right after its start.
@@ -74,37 +74,6 @@ impl Declared {
         self.intent.is_none() && self.scope.is_none() && self.rules.is_empty()
     }
 }
-
-/// A sentence that reads like a rule, as it stands in a text.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProposedRule {
-    /// What kind of statement it is.
-    pub kind: ConstraintKind,
-    /// The sentence, word for word.
-    pub text: String,
-    /// The actions that would break it, where the sentence says so clearly.
-    pub actions: Vec<ActionPattern>,
-}
-
-impl ProposedRule {
-    /// The rule as a constraint that nobody declared: it was found in what somebody wrote.
-    pub(crate) fn inferred(self, stated_by: StatedBy) -> Option<ConstraintDeclared> {
-        let words = reduced(&self.text);
-        let id = format!("rule-{}", &hex::encode(sha256(words.as_bytes()))[..12]);
-        Some(ConstraintDeclared {
-            id: id.parse().ok()?,
-            kind: self.kind,
-            text: self.text,
-            matcher: None,
-            actions: self.actions,
-            stated_by: Some(stated_by),
-            inferred: true,
-        })
-    }
-}
-
-/// Finds the sentences of a text that read like rules.
-pub type RuleReader = fn(&str) -> Vec<ProposedRule>;
 
 /// How transcripts are read.
 #[derive(Debug, Clone, Default)]

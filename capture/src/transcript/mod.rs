@@ -23,6 +23,7 @@ mod openai_agents;
 mod openhands;
 mod output;
 mod pi;
+mod proposed_rule;
 mod recording;
 mod sandbox;
 mod unreadable;
@@ -39,10 +40,11 @@ use serde_json::Value;
 use crate::{WriteError, Written};
 pub use assembly::{Assembly, Piece};
 pub(crate) use declared::reduced;
-pub use declared::{Declared, DeclaredFrom, DeclaredRule, ImportOptions, ProposedRule, RuleReader};
+pub use declared::{Declared, DeclaredFrom, DeclaredRule, ImportOptions};
 pub use fitting::{VALUE_BYTES_MAX, fitting, fitting_text};
 pub use lines::{LINE_BYTES_MAX, Line, Lines, whole_characters};
 pub use output::{FileReport, NOTICES_MAX, NewSession, Notice, Output, Sink};
+pub use proposed_rule::{ProposedRule, RuleReader};
 pub use recording::{Answer, Call, Recording, Returned};
 
 /// Bytes of a file by which its format is told.

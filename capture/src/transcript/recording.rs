@@ -14,9 +14,10 @@ use serde::Serialize;
 
 pub use exchange::{Answer, Call, Returned};
 
-use super::declared::{ImportOptions, RuleReader};
+use super::declared::ImportOptions;
 use super::fitting::fitting;
 use super::lines::Line;
+use super::proposed_rule::RuleReader;
 use crate::cut::prefix;
 use crate::{SessionWriter, WriteError, Written};
 

@@ -115,6 +115,9 @@ pub enum FindingKind {
     /// A guard or governor flagged an action.
     #[serde(rename = "decision.flagged")]
     DecisionFlagged,
+    /// A text that was not looked at as a whole, because it would take too long.
+    #[serde(rename = "analysis.limited")]
+    AnalysisLimited,
     /// An entry that this version cannot read.
     #[serde(rename = "entry.unreadable")]
     EntryUnreadable,
@@ -149,6 +152,7 @@ impl FindingKind {
             Self::ContextHashMismatch => "context.hash_mismatch",
             Self::ContextNotRecorded => "context.not_recorded",
             Self::DecisionFlagged => "decision.flagged",
+            Self::AnalysisLimited => "analysis.limited",
             Self::EntryUnreadable => "entry.unreadable",
         }
     }

@@ -22,7 +22,7 @@ pub enum PresenceState {
     Mention,
     /// The whole context is known and holds no trace of it.
     NoTrace,
-    /// A part cannot be read, and nothing readable settles it.
+    /// A part cannot be read, or was not looked at as a whole, and nothing else settles it.
     Opaque,
     /// The context was not recorded, or could not be rebuilt.
     Unknown,

@@ -134,7 +134,8 @@ fn altered(set: &str) -> [(u64, u64); 4] {
     let mut tally = Tally::default();
     for line in set.lines() {
         let case = Case::parse(line).expect("a case");
-        tally.add(case.label, case.judge().state);
+        let state = case.judge().state.expect("declared before the text");
+        tally.add(case.label, state);
     }
     [Weakened, Mutated, Contradicted, Paraphrased].map(|label| {
         let altered = tally.among(label, &[PresenceState::Altered]);

@@ -69,14 +69,14 @@ impl<'a> Bracket<'a> {
         }
     }
 
-    /// How each constraint stands at a turn, without what came before.
+    /// How each constraint stands at a turn, without what came before, and the parts that may have reached the model.
     pub(super) fn judge(
         &mut self,
         turn: &Turn,
         cleared: &OfTurn,
         constraints: usize,
         mut shown: impl FnMut(PartIndex) -> Option<Arc<Sightings>>,
-    ) -> Vec<Presence> {
+    ) -> (Vec<Presence>, &Window<'a>) {
         let open = turn.unknown.as_deref().or(turn.incomplete.as_deref());
         let parts_at = |positions: &[u32]| -> Vec<PartIndex> {
             let parts = positions.iter();
@@ -97,7 +97,7 @@ impl<'a> Bracket<'a> {
                 .unwrap_or(place.position);
         }
         if cleared.possible.is_empty() {
-            return row;
+            return (row, &self.most);
         }
         let stayed: Vec<u32> = most
             .into_iter()
@@ -114,6 +114,6 @@ impl<'a> Bracket<'a> {
                 presence.reason = Some(MAY_BE_CLEARED.to_owned());
             }
         }
-        row
+        (row, &self.most)
     }
 }

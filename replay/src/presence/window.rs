@@ -1,5 +1,7 @@
 //! The context at hand while the turns are walked through: each turn takes away and adds parts at the end.
 
+use remembrancer_schema::payload::PartKind;
+
 use super::*;
 use crate::analysis::ContextPart;
 use crate::matcher::Search;

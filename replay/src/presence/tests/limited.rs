@@ -25,7 +25,8 @@ fn session(turns: &[&[(&str, &str)]]) -> SessionRecord {
 }
 
 fn states(analysis: &Analysis) -> Vec<PresenceState> {
-    analysis.presence.iter().map(|row| row[0].state).collect()
+    let states = analysis.presence.iter().map(|row| row[0].state);
+    states.map(|state| state.expect("declared")).collect()
 }
 
 fn told(analysis: &Analysis) -> Vec<(Option<u32>, Option<&str>, &str)> {
