@@ -7,7 +7,9 @@ mod transcripts;
 use crate::failure::Failure;
 
 /// Arguments of `import`.
+// An option in front of the subcommand would be that of the transcripts: refused, because it would be passed over without a word.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ImportArgs {
     #[command(subcommand)]
     source: Option<Source>,

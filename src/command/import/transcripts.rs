@@ -107,6 +107,13 @@ fn split(mut paths: Vec<PathBuf>) -> Result<(Option<&'static dyn Format>, Vec<Pa
             .hint("name a transcript, or a folder with transcripts, behind it"));
     }
     match paths.iter().find(|path| !path.exists()) {
+        // An option was named before it, so that it was taken for a path.
+        Some(missing) if missing.as_os_str() == "mission-continuity" => Err(Failure::new(
+            "mission-continuity comes before every option of `import`",
+        )
+        .hint(
+            "name the options behind it: remembrancer import mission-continuity --data DIR FOLDER",
+        )),
         Some(missing) => Err(
             Failure::new(format!("there is no file {}", missing.display())).hint(format!(
                 "the formats that may be named before a file: {}",
