@@ -10,12 +10,12 @@ mod parts;
 mod record;
 mod session;
 mod size;
+mod tool_use_result;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::{Format, ImportError, Opening, Output};
-use session::read_file;
+use session::{StartingCalls, read_file};
 
 /// Types of records that mean nothing to the context.
 const SILENT: [&str; 24] = [
@@ -77,7 +77,7 @@ impl Format for ClaudeCode {
     }
 
     fn read(&self, path: &Path, output: &mut Output<'_>) -> Result<(), ImportError> {
-        let mut calls = HashMap::new();
+        let mut calls = StartingCalls::default();
         let is_subagent = main_file(path).is_some();
         read_file(path, is_subagent, &mut calls, output)?;
         for file in subagent_files(path)? {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::{Line, whole_characters};
+use super::tool_use_result::ToolUseResult;
 
 /// One line.
 #[derive(Debug, Default, Deserialize)]
@@ -36,6 +37,7 @@ pub(super) struct Record {
     pub(super) compact_metadata: Option<CompactMetadata>,
     pub(super) microcompact_metadata: Option<MicrocompactMetadata>,
     pub(super) attachment: Option<Box<RawValue>>,
+    pub(super) tool_use_result: ToolUseResult,
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,6 +2,7 @@
 
 mod beginning;
 mod preserved;
+mod starting;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -9,14 +10,13 @@ use std::path::Path;
 use super::super::{ImportError, Line, Lines, Output};
 use super::chain::{NodeIndex, Parent};
 use super::conversation::Conversation;
-use super::record::Record;
+use super::record::{Message, Record};
 use super::{CONVERSATIONS_MAX, SILENT, UNLINKED_MAX};
 
 /// Why a context is in doubt after a line that could not be read.
 const UNREAD: &str = "a line of the transcript before it could not be read";
 
-/// Calls that start sub-agents, by the hash of the prompt that the sub-agent gets.
-pub(super) type StartingCalls = HashMap<[u8; 32], String>;
+pub(super) use starting::StartingCalls;
 
 /// Reads one file: the session's own, or a sub-agent's.
 pub(super) fn read_file(
@@ -144,7 +144,15 @@ impl Session<'_> {
         }
         let conversation = &mut self.conversations[at];
         match record.kind.as_str() {
-            "user" => conversation.user(record, parent),
+            "user" => {
+                if let Some(agent) = record.tool_use_result.agent_id.take() {
+                    let calls = record.message.iter().flat_map(Message::blocks);
+                    if let Some(call) = calls.filter_map(|block| block.tool_use_id).next() {
+                        self.starting.note_result(&agent, &call);
+                    }
+                }
+                self.conversations[at].user(record, parent)
+            }
             "assistant" => {
                 if record.is_synthetic() && record.is_api_error_message != Some(true) {
                     conversation.resumed();

@@ -35,7 +35,7 @@ impl Session<'_> {
     }
 
     pub(super) fn new_session(
-        &self,
+        &mut self,
         record: &Record,
         key: &str,
         output: &Output<'_>,
@@ -95,49 +95,46 @@ impl Session<'_> {
         })
     }
 
-    /// What kind of sub-agent a file is of, as the small file beside it says.
-    pub(super) fn agent_type(&self) -> Option<String> {
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Meta {
-            agent_type: Option<String>,
-        }
-        if !self.is_subagent {
-            return None;
-        }
-        let file = std::fs::File::open(self.path.with_extension("meta.json")).ok()?;
-        let meta: Meta = serde_json::from_reader(file.take(META_BYTES_MAX)).ok()?;
-        meta.agent_type
+    /// What the small file beside a sub-agent's says of it.
+    fn meta(&self) -> Meta {
+        let read = || {
+            let file = std::fs::File::open(self.path.with_extension("meta.json")).ok()?;
+            serde_json::from_reader(file.take(META_BYTES_MAX)).ok()
+        };
+        read().unwrap_or_default()
     }
 
-    pub(super) fn parent_session(&self, record: &Record, session: SessionId) -> ParentSession {
-        ParentSession {
-            session,
-            // Beside its parent's file a sub-agent's may be read before the call is there: see `note_late_facts`.
-            call_id: self.starting_call(record).filter(|_| !self.is_subagent),
-        }
+    pub(super) fn parent_session(&mut self, record: &Record, session: SessionId) -> ParentSession {
+        // Beside its parent's file a sub-agent's may be read before the call is there: see `note_late_facts`.
+        let call_id = match self.is_subagent {
+            true => None,
+            false => self.starting_call(record),
+        };
+        ParentSession { session, call_id }
     }
 
-    /// The call whose prompt a record begins with.
-    fn starting_call(&self, record: &Record) -> Option<String> {
+    /// The call that started the sub-agent whose first record this is.
+    fn starting_call(&mut self, record: &Record) -> Option<String> {
         let message = record.message.as_ref()?;
         let texts = record::texts(message.content.as_deref());
         let prompt = sha256(texts.join("\n").as_bytes());
-        self.starting.get(&prompt).cloned()
+        self.starting.take(record.agent_id.as_deref(), &prompt)
     }
 
     /// Notes of a sub-agent with a file of its own what other files say, which may be written later than its first record: its
     /// kind, and the call that started it. They are events of their own, because the start of a session says the same at every
     /// import.
-    pub(super) fn note_late_facts(&self, record: &Record, recording: &mut Recording) {
+    pub(super) fn note_late_facts(&mut self, record: &Record, recording: &mut Recording) {
         if !self.is_subagent {
             return;
         }
         let kind = EventType::Custom("custom.claude_code.sub_agent".to_owned());
-        let facts = [
-            ("agent_type", self.agent_type()),
-            ("call_id", self.starting_call(record)),
-        ];
+        let meta = self.meta();
+        if let (Some(call), Some(agent)) = (&meta.tool_use_id, &record.agent_id) {
+            self.starting.note_result(agent, call);
+        }
+        let call_id = meta.tool_use_id.or_else(|| self.starting_call(record));
+        let facts = [("agent_type", meta.agent_type), ("call_id", call_id)];
         for (name, value) in facts {
             if let Some(value) = value {
                 let data = serde_json::json!({ name: value });
@@ -159,10 +156,18 @@ impl Session<'_> {
             };
             if let Ok(input) = serde_json::from_str::<Input>(input.get()) {
                 let prompt = sha256(input.prompt.as_bytes());
-                self.starting.entry(prompt).or_insert(id);
+                self.starting.note_call(prompt, id);
             }
         }
     }
+}
+
+/// The small file beside a sub-agent's: its kind, and in newer versions the call that started it.
+#[derive(Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    agent_type: Option<String>,
+    tool_use_id: Option<String>,
 }
 
 /// A UUID as Claude Code names its files.

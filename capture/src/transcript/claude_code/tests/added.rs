@@ -109,6 +109,56 @@ fn files_of_sub_agents_are_read_with_the_session_that_started_them() {
     assert_eq!(start(&earlier), start(&collected));
 }
 
+/// Two calls with one prompt, and a sub-agent for each beside the session's file. `result` is what the program keeps of the
+/// second call's result, `meta` the file about the first sub-agent. Returns the call that each sub-agent names.
+fn calls_of_twins(result: serde_json::Value, meta: &str) -> [Option<serde_json::Value>; 2] {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut main = Lines::default();
+    let task = |id: &str| json!({"type": "tool_use", "id": id, "name": "Task", "input": {"prompt": "look"}});
+    main.user("go")
+        .add(json!({"type": "assistant", "message": {"id": "m1", "model": "m", "content": [task("t1")]}}))
+        .add(json!({"type": "assistant", "message": {"id": "m1", "model": "m", "content": [task("t2")]}}))
+        .add(json!({"type": "user", "toolUseResult": result, "message": {"content": [
+            {"type": "tool_result", "tool_use_id": "t2", "content": "seen"}]}}));
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    };
+    write("s.jsonl", &main.text());
+    for agent in ["a1", "a2"] {
+        let mut lines = Lines::default();
+        lines
+            .add(json!({"type": "user", "isSidechain": true, "agentId": agent, "message": {"content": "look"}}))
+            .add(json!({"type": "assistant", "isSidechain": true, "agentId": agent,
+                "message": {"id": agent, "model": "m", "content": [{"type": "text", "text": "seen"}]}}));
+        write(&format!("s/subagents/agent-{agent}.jsonl"), &lines.text());
+    }
+    write("s/subagents/agent-a1.meta.json", meta);
+    let found = find(folder.path(), None).expect("searches");
+    let (collected, _) = read(&ClaudeCode, &found[0].path, &ImportOptions::default());
+    let call = |session: &str| {
+        let of_session = collected
+            .events
+            .iter()
+            .filter(|(id, _)| id.as_str() == session);
+        let events = of_session
+            .map(|(_, event)| serde_json::from_slice::<serde_json::Value>(event).expect("JSON"));
+        let mut told = events.filter(|event| event["type"] == "custom.claude_code.sub_agent");
+        told.find_map(|event| event["data"].get("call_id").cloned())
+    };
+    ["cc-s-agent-a1", "cc-s-agent-a2"].map(call)
+}
+
+#[test]
+fn of_two_calls_with_one_prompt_none_is_guessed_and_what_names_its_sub_agent_decides() {
+    assert_eq!(calls_of_twins(json!("seen"), "{}"), [None, None]);
+    let by_result = calls_of_twins(json!({"status": "completed", "agentId": "a1"}), "{}");
+    assert_eq!(by_result, [Some(json!("t2")), Some(json!("t1"))]);
+    let by_file = calls_of_twins(json!([]), r#"{"agentType":"Explore","toolUseId":"t2"}"#);
+    assert_eq!(by_file, [Some(json!("t2")), Some(json!("t1"))]);
+}
+
 #[test]
 fn what_the_program_adds_is_its_own_and_unknown_records_are_kept() {
     let mut lines = Lines::default();
