@@ -41,6 +41,7 @@ mod summary;
 pub mod verify;
 pub mod view;
 mod weight;
+mod witnesses;
 mod wording;
 
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub use analysis::Analysis;
 pub use price::price_of_remembering;
 pub use record::{RecordedEvent, RecordedPayload, SessionRecord};
 pub use weight::bytes_held;
+pub use witnesses::FindingPlaces;
 pub use wording::{Worded, Wording, wording};
 
 /// Computes everything that the auditor says of a session. Linear in turns × constraints plus distinct text.

@@ -13,6 +13,7 @@ use crate::analysis::{
     Disagreement, FindingKind, MutationIndex, PartFate, PartIndex, PresenceState, Risk, Severity,
     Summary, Turn,
 };
+use crate::witnesses::FindingPlaces;
 pub use action::{ActionView, EvidenceView, LeftWith, PresenceView};
 pub use control::{ChangedView, ControlsView, EmptiedView};
 
@@ -153,6 +154,12 @@ pub struct FindingView<'a> {
     pub mutation: Option<MutationIndex>,
     /// Index of the entry that it rests on.
     pub entry: Option<u64>,
+    /// How the context that it is about became known; of a mutation, the weaker of those before and after. Null where it is
+    /// about none, or one that is not recorded.
+    pub context_witness: Option<Witness>,
+    /// How the action that it is about became known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_witness: Option<Witness>,
     /// The finding in words.
     pub message: &'a str,
 }
@@ -231,6 +238,7 @@ pub fn mutations(analysis: &Analysis) -> Vec<MutationView<'_>> {
 
 /// The findings, in order of turn.
 pub fn findings(analysis: &Analysis) -> Vec<FindingView<'_>> {
+    let places = FindingPlaces::of(analysis);
     let findings = analysis.findings.iter();
     findings
         .map(|finding| FindingView {
@@ -241,6 +249,8 @@ pub fn findings(analysis: &Analysis) -> Vec<FindingView<'_>> {
             constraint: finding.constraint.as_deref(),
             mutation: finding.mutation,
             entry: finding.entry,
+            context_witness: places.context_witness(finding),
+            action_witness: places.action_witness(finding),
             message: &finding.message,
         })
         .collect()

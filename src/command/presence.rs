@@ -75,10 +75,14 @@ const WITNESS: &str =
 
 /// How the context that an action was sent from became known, and how the action did where that is otherwise.
 fn witness(analysis: &Analysis, action: &Action) -> String {
-    let context = analysis.witness_of(action.turn);
+    both_witnesses(analysis.witness_of(action.turn), action.witness)
+}
+
+/// How a context became known, and how an action did where that is otherwise.
+pub(super) fn both_witnesses(context: Option<Witness>, action: Witness) -> String {
     match context.map_or("unknown", Witness::as_str) {
-        context if context == action.witness.as_str() => context.to_owned(),
-        context => format!("{context} / {}", action.witness.as_str()),
+        context if context == action.as_str() => context.to_owned(),
+        context => format!("{context} / {}", action.as_str()),
     }
 }
 

@@ -5,6 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use remembrancer_recorder::SessionSummary;
 use remembrancer_replay::Analysis;
+use remembrancer_schema::payload::Witness;
 
 use crate::assets;
 use crate::markup::Markup;
@@ -127,6 +128,20 @@ pub(crate) fn count(number: u64) -> String {
 /// A number with the word that it counts.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+/// How what is told of a session became known: each class of witness that occurs, from the strongest to the weakest.
+pub(crate) fn witnesses(analysis: &Analysis) -> String {
+    witness_names(analysis.witnesses())
+}
+
+/// The names of witness classes, in the order given.
+pub(crate) fn witness_names(classes: impl IntoIterator<Item = Witness>) -> String {
+    let names: Vec<&str> = classes.into_iter().map(Witness::as_str).collect();
+    match names.is_empty() {
+        true => "–".to_owned(),
+        false => names.join(", "),
+    }
 }
 
 /// A recorded time: as a `<time>` if it is one, else as the text that it is.

@@ -11,7 +11,7 @@ use crate::links::Links;
 use crate::mark::{Mark, legend, mark};
 use crate::markup::Markup;
 use crate::matrix::{Flag, Matrix, flag, matrix};
-use crate::page::{count, time};
+use crate::page::{count, time, witnesses};
 use crate::pages::evidence::{self, Card};
 use crate::pages::findings::{self, FindingView};
 use crate::pages::session::controls::{ControlsView, controls};
@@ -198,6 +198,7 @@ fn facts(analysis: &Analysis) -> Vec<(&'static str, Markup)> {
             facts.push((name, time(value)));
         }
     }
+    facts.push(("Witness", line(&witnesses(analysis), 120)));
     facts
 }
 

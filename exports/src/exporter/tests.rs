@@ -291,6 +291,13 @@ fn values_keep_their_types_and_their_absence() {
         let column = format!("estimated_{part}");
         assert_eq!(counts(mutations, &column)[0], Some(tokens), "{column}");
     }
+
+    let findings = &read(folder.path(), "findings");
+    let both = ["context_witness", "action_witness"].map(|name| texts(findings, name)[0].clone());
+    assert_eq!(
+        both.each_ref().map(Option::as_deref),
+        [Some("transcript"), Some("exact")]
+    );
 }
 
 /// The rows of `context_parts` whose turns enclose a turn, ordered by position, are the context at that turn.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use remembrancer_replay::analysis::{Finding, Severity};
-use remembrancer_replay::{Analysis, SessionRecord};
+use remembrancer_replay::{Analysis, FindingPlaces, SessionRecord};
 use remembrancer_schema::payload::Witness;
 
 use super::SessionTable;
@@ -18,7 +18,8 @@ pub(crate) struct FindingRow<'a> {
     session: &'a str,
     index: usize,
     finding: &'a Finding,
-    witness: Option<Witness>,
+    context_witness: Option<Witness>,
+    action_witness: Option<Witness>,
 }
 
 impl Table for Findings {
@@ -77,8 +78,13 @@ impl Table for Findings {
         ),
         column(
             "context_witness",
-            MaybeText(|row| Some(row.witness?.as_str().into())),
-            "How the context of its turn became known: exact, telemetry, transcript, hook or claimed.",
+            MaybeText(|row| Some(row.context_witness?.as_str().into())),
+            "How the context that it is about became known: exact, telemetry, transcript, hook or claimed; of a mutation, the weaker of those before and after.",
+        ),
+        column(
+            "action_witness",
+            MaybeText(|row| Some(row.action_witness?.as_str().into())),
+            "How the action that it is about became known.",
         ),
         column(
             "message",
@@ -95,12 +101,14 @@ impl SessionTable for Findings {
         analysis: &Analysis,
     ) -> Result<(), ExportError> {
         let session = record.session.as_str();
+        let places = FindingPlaces::of(analysis);
         for (index, finding) in analysis.findings.iter().enumerate() {
             file.push(&FindingRow {
                 session,
                 index,
                 finding,
-                witness: finding.turn.and_then(|turn| analysis.witness_of(turn)),
+                context_witness: places.context_witness(finding),
+                action_witness: places.action_witness(finding),
             })?;
         }
         Ok(())

@@ -225,7 +225,7 @@ fn mutations_count_and_list_fates_and_findings_say_what_they_are_about() {
     assert_eq!(
         shown,
         json!([{"kind": "constraint.left", "severity": "warning", "turn": 2, "constraint": "contact", "mutation": 0,
-            "entry": null, "message": "left"}])
+            "entry": null, "context_witness": "transcript", "message": "left"}])
     );
 }
 

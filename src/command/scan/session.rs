@@ -1,6 +1,6 @@
 //! What a scan tells of one session.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use remembrancer_capture::transcript::Found;
 use remembrancer_recorder::Reader;
@@ -94,7 +94,7 @@ impl ScannedSession {
             parent: summary.parent.map(|parent| parent.to_string()),
             turns: analysis.turns.len() as u64,
             actions: analysis.actions.len() as u64,
-            witnesses: witnesses(&analysis),
+            witnesses: analysis.witnesses(),
             mutations,
             rules: rules(&analysis),
             actions_without_trace: analysis.summary.actions_without_trace,
@@ -115,13 +115,6 @@ impl ScannedSession {
             self.mutations.values().sum(),
         )
     }
-}
-
-fn witnesses(analysis: &Analysis) -> Vec<Witness> {
-    let contexts = analysis.turns.iter().map(|turn| turn.witness);
-    let actions = analysis.actions.iter().map(|action| action.witness);
-    let classes: BTreeSet<Witness> = contexts.chain(actions).collect();
-    classes.into_iter().collect()
 }
 
 fn rules(analysis: &Analysis) -> Vec<ScannedRule> {

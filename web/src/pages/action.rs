@@ -60,6 +60,8 @@ struct TouchedView {
 
 struct ReturnedView {
     status: &'static str,
+    /// How it became known.
+    witness: &'static str,
     effect: Option<Markup>,
     result: Option<Block>,
 }
@@ -105,6 +107,7 @@ pub(crate) async fn call(
             .map(|json| text::block(json, &[], PART_BYTES_FIRST)),
         returned: action.returned.as_ref().map(|returned| ReturnedView {
             status: returned.status.as_str(),
+            witness: returned.witness.as_str(),
             effect: returned.effect.as_deref().map(|effect| line(effect, 120)),
             result: returned
                 .result

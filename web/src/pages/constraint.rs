@@ -1,15 +1,18 @@
 //! `/sessions/{number}/constraints/{constraint}`: when did this rule live, and when did it leave?
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use remembrancer_replay::Analysis;
 use remembrancer_replay::analysis::PresenceState;
+use remembrancer_schema::payload::Witness;
 use serde::Deserialize;
 
 use crate::error::{Ids, PageError, Params};
 use crate::links::Links;
 use crate::mark::{Mark, mark};
 use crate::markup::Markup;
-use crate::page::{Frame, Page, Shell, count, counted};
+use crate::page::{Frame, Page, Shell, count, counted, witness_names};
 use crate::pages::evidence::declaration;
 use crate::state::View;
 use crate::text::{self, Block, line};
@@ -38,6 +41,8 @@ pub(crate) struct ConstraintView {
     stated_by: Option<Markup>,
     matcher: Markup,
     entry: String,
+    /// How its declaration became known.
+    witness: &'static str,
     sentence: String,
     previous: Option<String>,
     next: Option<String>,
@@ -63,6 +68,14 @@ struct Stretch {
     first: u32,
     last: u32,
     turns: usize,
+    /// How the contexts of these turns became known.
+    witnesses: BTreeSet<Witness>,
+}
+
+impl Stretch {
+    fn witnesses(&self) -> String {
+        witness_names(self.witnesses.iter().copied())
+    }
 }
 
 pub(crate) async fn lifeline(
@@ -93,6 +106,7 @@ pub(crate) async fn lifeline(
         stated_by: declaration(declared),
         matcher: line(&declared.matcher, 600),
         entry: count(declared.entry),
+        witness: declared.witness.as_str(),
         sentence: sentence(analysis, index),
         previous: index.checked_sub(1).map(|index| links.constraint(index)),
         next: (index + 1 < analysis.constraints.len()).then(|| links.constraint(index + 1)),
@@ -171,12 +185,14 @@ fn stretches(analysis: &Analysis, constraint: usize) -> Vec<Stretch> {
             Some(stretch) if stretch.mark == mark => {
                 stretch.last = turn.number;
                 stretch.turns += 1;
+                stretch.witnesses.insert(turn.witness);
             }
             _ => stretches.push(Stretch {
                 mark,
                 first: turn.number,
                 last: turn.number,
                 turns: 1,
+                witnesses: BTreeSet::from([turn.witness]),
             }),
         }
     }

@@ -1,10 +1,9 @@
 //! `/sessions/{number}/findings`: what the auditor noticed.
 
-use std::collections::HashMap;
-
 use askama::Template;
-use remembrancer_replay::Analysis;
-use remembrancer_replay::analysis::{Finding, Severity};
+use remembrancer_replay::analysis::Severity;
+use remembrancer_replay::{Analysis, FindingPlaces};
+use remembrancer_schema::payload::Witness;
 
 use crate::error::{Ids, PageError};
 use crate::links::Links;
@@ -32,6 +31,10 @@ pub(crate) struct FindingView {
     pub(crate) glyph: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) message: Markup,
+    /// How the context that it is about became known.
+    pub(crate) context_witness: Option<&'static str>,
+    /// How the action that it is about became known.
+    pub(crate) action_witness: Option<&'static str>,
     pub(crate) links: Vec<(String, String)>,
 }
 
@@ -51,14 +54,14 @@ pub(crate) async fn list(
 
 /// The gravest findings first, otherwise in their order.
 pub(crate) fn views(analysis: &Analysis, links: Links, count_max: usize) -> Vec<FindingView> {
-    let actions = ActionPlaces::of(analysis);
+    let places = FindingPlaces::of(analysis);
     let mut findings: Vec<_> = analysis.findings.iter().collect();
     findings.sort_by_key(|finding| finding.severity);
     findings
         .into_iter()
         .take(count_max)
         .map(|finding| {
-            let action = actions.named_by(finding);
+            let action = places.action(finding);
             let constraint = finding.constraint.as_deref().and_then(|id| {
                 analysis
                     .constraints
@@ -98,38 +101,12 @@ pub(crate) fn views(analysis: &Analysis, links: Links, count_max: usize) -> Vec<
                 glyph,
                 kind: finding.kind.as_str(),
                 message: line(&finding.message, 600),
+                context_witness: places.context_witness(finding).map(Witness::as_str),
+                action_witness: places.action_witness(finding).map(Witness::as_str),
                 links: to,
             }
         })
         .collect()
-}
-
-/// Where actions stand, by what findings name them by.
-struct ActionPlaces<'a> {
-    by_entry: HashMap<u64, usize>,
-    by_call: HashMap<&'a str, usize>,
-}
-
-impl<'a> ActionPlaces<'a> {
-    fn of(analysis: &'a Analysis) -> Self {
-        let mut places = Self {
-            by_entry: HashMap::new(),
-            by_call: HashMap::new(),
-        };
-        for (at, action) in analysis.actions.iter().enumerate() {
-            places.by_entry.entry(action.entry).or_insert(at);
-            let call = action.call_id.as_str();
-            places.by_call.entry(call).or_insert(at);
-        }
-        places
-    }
-
-    /// The entry decides: agents may use the id of a call again.
-    fn named_by(&self, finding: &Finding) -> Option<usize> {
-        let entry = finding.entry.and_then(|entry| self.by_entry.get(&entry));
-        let call = || self.by_call.get(finding.call_id.as_deref()?);
-        entry.or_else(call).copied()
-    }
 }
 
 fn severity(severity: Severity) -> (&'static str, &'static str) {

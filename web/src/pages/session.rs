@@ -13,7 +13,7 @@ use crate::links::Links;
 use crate::mark::{Mark, legend};
 use crate::markup::Markup;
 use crate::matrix::{Matrix, matrix};
-use crate::page::{Frame, Page, Shell, count, counted, time};
+use crate::page::{Frame, Page, Shell, count, counted, time, witnesses};
 use crate::pages::findings::{self, FindingView};
 use crate::state::{Session, View};
 use crate::text::line;
@@ -294,6 +294,7 @@ fn facts(session: &Session) -> Vec<(&'static str, Markup)> {
                 .unwrap_or(&session.summary.last_received),
         ),
     ));
+    facts.push(("Witness", line(&witnesses(&session.analysis), 120)));
     facts
 }
 

@@ -10,7 +10,7 @@ use crate::error::{PageError, Params};
 use crate::guard::percent_encoded;
 use crate::mark::{Mark, mark};
 use crate::markup::Markup;
-use crate::page::{Page, Shell, count, time};
+use crate::page::{Page, Shell, count, time, witnesses};
 use crate::state::View;
 use crate::text::line;
 use crate::verdict::{Tone, verdict, worst};
@@ -59,6 +59,7 @@ struct Analysed {
     tone: &'static str,
     tone_label: &'static str,
     sentence: String,
+    witnesses: String,
     alarms: usize,
 }
 
@@ -134,6 +135,7 @@ fn of_analysis(analysis: &Analysis) -> Analysed {
             Tone::Quiet => "Nothing to judge",
         },
         sentence: verdict.sentence,
+        witnesses: witnesses(analysis),
         alarms: analysis
             .findings
             .iter()

@@ -321,6 +321,7 @@ fn response(turn: &Turn) -> Option<ResponseView> {
     add("Model", response.model.as_deref());
     add("Stopped because", response.stop_reason.as_deref());
     add("Response id", response.response_id.as_deref());
+    add("Response witness", Some(response.witness.as_str()));
     let usage = response.usage.as_ref().map(|usage| {
         format!(
             "{} in, {} out",

@@ -76,6 +76,46 @@ async fn hostile_text_stays_text_on_every_page() {
 }
 
 #[tokio::test]
+async fn every_page_with_an_answer_names_the_witness_that_it_rests_on() {
+    let viewer = Viewer::signed_in(plain).await;
+    let told = |page: &Answer, place: &str, words: &str| {
+        let dom = page.dom();
+        let shown: Vec<String> = dom
+            .select(&parsed(place))
+            .map(|one| one.text().collect())
+            .collect();
+        assert!(
+            shown.iter().any(|shown| shown.contains(words)),
+            "{words:?} is not among {shown:?}"
+        );
+    };
+    let list = viewer.get("/").await;
+    told(&list, "thead th", "Witness");
+    told(&list, "tbody td", "exact");
+    let replay = viewer.get("/sessions/1").await;
+    told(&replay, ".facts div", "Witnessexact");
+    let findings = viewer.get("/sessions/1/findings").await;
+    told(&findings, ".findings li.alarm", "context witness: exact");
+    told(&findings, ".findings li.alarm", "action witness: exact");
+    let constraint = viewer.get("/sessions/1/constraints/1").await;
+    told(&constraint, "p.meta", "witness: exact. Looked for");
+    told(&constraint, "thead th", "Context witness");
+    told(&constraint, "tbody td", "exact");
+    let turn = viewer.get("/sessions/1/turns/12").await;
+    told(&turn, ".facts div", "Witnessexact");
+    told(&turn, ".facts div", "Response witnessexact");
+    let answered = viewer.fixture.first().actions.iter();
+    let answered = answered
+        .enumerate()
+        .find(|(_, action)| action.returned.is_some());
+    let (position, _) = answered.expect("an action with a result");
+    let action = viewer
+        .get(&format!("/sessions/1/actions/{}", position + 1))
+        .await;
+    told(&action, "p", "witness: exact");
+}
+
+#[tokio::test]
 async fn the_replay_page_says_what_happened_and_leads_to_the_evidence() {
     let viewer = Viewer::signed_in(plain).await;
     let page = viewer.get("/sessions/1").await;
