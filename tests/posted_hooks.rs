@@ -5,6 +5,10 @@ use std::io::{Read as _, Write as _};
 use serde_json::{Value, json};
 
 use crate::support::Server;
+use crate::support::process::{Process, Setup, data_in};
+
+/// A hook that the route takes.
+const GOOD: &[u8] = br#"{"session_id":"s1","hook_event_name":"Stop"}"#;
 
 /// Posts a hook and returns the status; nothing else may come back.
 fn post(server: &Server, key: Option<&str>, media: &str, body: &[u8]) -> u16 {
@@ -15,6 +19,28 @@ fn post(server: &Server, key: Option<&str>, media: &str, body: &[u8]) -> u16 {
         "{answer:?}"
     );
     answer.status
+}
+
+/// Posts a hook with further headers; the status line and the headers in lower case. Nothing may come behind them.
+fn post_raw(url: &str, key: &str, headers: &str, body: &[u8]) -> String {
+    let address = url.strip_prefix("http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST /hooks/claude HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\nconnection: close\r\n\
+         {headers}content-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap().to_lowercase();
+    assert!(answer.ends_with("\r\n\r\n"), "a body: {answer}");
+    assert_eq!(answer.matches("\r\n\r\n").count(), 1, "a body: {answer}");
+    for header in ["content-type:", "transfer-encoding:"] {
+        assert!(!answer.contains(header), "{answer}");
+    }
+    answer
 }
 
 /// Announces a body and sends none of it; the whole answer.
@@ -216,4 +242,86 @@ fn posted_hooks_of_one_session_at_the_same_time_lose_nothing() {
             .count(),
         1
     );
+}
+
+#[test]
+fn a_body_that_is_packed_as_nobody_can_unpack_it_is_refused_without_a_body() {
+    let server = Server::start();
+    let key = server.key("write");
+    let json = "content-type: application/json\r\n";
+    let packed = format!("{json}content-encoding: br\r\n");
+    let refused = post_raw(&server.url, &key, &packed, GOOD);
+    assert!(refused.starts_with("http/1.1 415"), "{refused}");
+    let broken = format!("{json}content-encoding: gzip\r\n");
+    let refused = post_raw(&server.url, &key, &broken, b"no gzip");
+    assert!(refused.starts_with("http/1.1 400"), "{refused}");
+    // What stands in the media type is not asked: a payload is told by what it is.
+    for media in ["", "content-type: text/plain\r\n"] {
+        let taken = post_raw(&server.url, &key, media, GOOD);
+        assert!(taken.starts_with("http/1.1 204"), "{media}: {taken}");
+        let refused = post_raw(&server.url, &key, media, b"<html>");
+        assert!(refused.starts_with("http/1.1 400"), "{media}: {refused}");
+    }
+}
+
+#[test]
+fn more_hooks_than_a_key_may_send_are_refused_without_a_body() {
+    let limits = ["key_requests_per_second_max=1", "key_requests_burst_max=3"];
+    let server = Server::with(&["--limit", limits[0], "--limit", limits[1]]);
+    let key = server.key("write");
+    let json = "content-type: application/json\r\n";
+    let answers: Vec<String> = (0..8)
+        .map(|_| post_raw(&server.url, &key, json, GOOD))
+        .collect();
+    assert!(answers[0].starts_with("http/1.1 204"), "{answers:?}");
+    let refused: Vec<&String> = answers
+        .iter()
+        .filter(|answer| !answer.starts_with("http/1.1 204"))
+        .collect();
+    assert!(!refused.is_empty(), "the limit was never met: {answers:?}");
+    for refused in refused {
+        assert!(refused.starts_with("http/1.1 429"), "{refused}");
+        assert!(refused.contains("\r\nretry-after: "), "{refused}");
+    }
+}
+
+#[test]
+fn a_hook_that_cannot_be_written_is_refused_without_a_body_and_the_next_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = data_in(&folder);
+    // The signal that comes with the error is ignored, as a service manager's limit on file sizes would have it.
+    let setup = Setup::in_folder(&data).wrapped(["sh", "-c", r#"trap "" XFSZ; exec "$0" "$@""#]);
+    let process = setup.start();
+    let key = setup.key("write");
+    let json = "content-type: application/json\r\n";
+    let call = |id: &str| {
+        let payload = json!({"session_id": "s1", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_use_id": id, "tool_input": {"command": "x".repeat(100_000)}});
+        post_raw(&process.url, &key, json, payload.to_string().as_bytes())
+    };
+    let taken = call("a");
+    assert!(taken.starts_with("http/1.1 204"), "{taken}");
+    limit_file_size(&process, "8192");
+    let refused = call("b");
+    assert!(refused.starts_with("http/1.1 503"), "{refused}");
+    assert!(refused.contains("\r\nretry-after: "), "{refused}");
+    limit_file_size(&process, "unlimited");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let mut again = call("b");
+    while !again.starts_with("http/1.1 204") && std::time::Instant::now() < until {
+        assert!(again.starts_with("http/1.1 503"), "{again}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        again = call("b");
+    }
+    assert!(again.starts_with("http/1.1 204"), "{again}");
+}
+
+/// Sets how large a file of a running recorder may grow, as a full disk would.
+fn limit_file_size(process: &Process, bytes: &str) {
+    let id = process.id().to_string();
+    let output = std::process::Command::new("prlimit")
+        .args(["--pid", &id, &format!("--fsize={bytes}:unlimited")])
+        .output()
+        .expect("prlimit runs");
+    assert!(output.status.success(), "{output:?}");
 }
