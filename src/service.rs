@@ -23,8 +23,8 @@ use tokio::sync::watch;
 use crate::command::bundle::bundle_bytes;
 use crate::config::Settings;
 use crate::failure::Failure;
-use crate::intake::HookIntake;
 use crate::intake::otlp;
+use crate::intake::{CLAUDE_PATH, HookIntake};
 
 /// A service that listens but does not answer yet.
 pub(crate) struct Service {
@@ -57,7 +57,7 @@ impl Service {
         let api = ApiState::new(workspaces.clone(), bundle_maker())
             .with_limits(settings.limits.clone())
             .with_metrics(metrics.clone(), settings.metrics)
-            .with_intake("/hooks/claude", Arc::new(HookIntake::new(Program::Claude)))
+            .with_intake(CLAUDE_PATH, Arc::new(HookIntake::new(Program::Claude)))
             .with_intake(otlp::PATH, Arc::new(otlp::Otlp::new()));
         let api = remembrancer_recorder::router(api);
         Ok(Self {
@@ -113,6 +113,7 @@ impl Service {
                 Slug::TooManyConnections,
                 "this server has as many connections as it may; nothing was stored, try again shortly",
             ))?,
+            bodiless: &[CLAUDE_PATH],
             observer: Arc::new(Counted(self.metrics)),
         };
         let waits = AtomicU32::new(0);

@@ -286,6 +286,18 @@ fn more_hooks_than_a_key_may_send_are_refused_without_a_body() {
 }
 
 #[test]
+fn a_hook_on_a_connection_too_many_is_refused_without_a_body() {
+    let server = Server::with(&["--limit", "connections_max=1"]);
+    let key = server.key("write");
+    let address = server.url.strip_prefix("http://").unwrap();
+    let _held = std::net::TcpStream::connect(address).unwrap();
+    let json = "content-type: application/json\r\n";
+    let refused = post_raw(&server.url, &key, json, GOOD);
+    assert!(refused.starts_with("http/1.1 503"), "{refused}");
+    assert!(refused.contains("\r\nretry-after: 1\r\n"), "{refused}");
+}
+
+#[test]
 fn a_hook_that_cannot_be_written_is_refused_without_a_body_and_the_next_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let data = data_in(&folder);

@@ -58,6 +58,8 @@ pub struct Listener {
     pub limits: ConnectionLimits,
     /// What a connection is told that is one too many: the body of a `503`, of type `application/problem+json`.
     pub refusal: String,
+    /// Paths whose senders must never be given a body: there, and where the path is not told yet, that `503` has none.
+    pub bodiless: &'static [&'static str],
     /// Who is told of connections.
     pub observer: Arc<dyn Observer>,
 }
@@ -108,7 +110,7 @@ impl Listener {
         let places = Arc::new(Semaphore::new(self.limits.connections_max));
         let mut refusals = JoinSet::new();
         let limits = Arc::new(self.limits.clone());
-        let refusal: Arc<str> = refusal(&self.refusal).into();
+        let refusal = Arc::new(Refusal::new(&self.refusal, self.bodiless));
         let mut stop = std::pin::pin!(stop_requested);
         loop {
             let accepted = tokio::select! {
@@ -177,27 +179,59 @@ fn concerns_one_connection(error: &io::Error) -> bool {
 }
 
 /// The whole answer to a connection that is one too many.
-fn refusal(body: &str) -> String {
-    format!(
-        "HTTP/1.1 503 Service Unavailable\r\n\
-         content-type: application/problem+json\r\n\
-         content-length: {}\r\n\
-         retry-after: 1\r\n\
-         cache-control: no-store\r\n\
-         x-content-type-options: nosniff\r\n\
-         connection: close\r\n\r\n{body}",
-        body.len()
-    )
+struct Refusal {
+    with_body: String,
+    without_body: String,
+    bodiless: &'static [&'static str],
+}
+
+impl Refusal {
+    fn new(body: &str, bodiless: &'static [&'static str]) -> Self {
+        let answer = |media: &str, body: &str| {
+            format!(
+                "HTTP/1.1 503 Service Unavailable\r\n\
+                 {media}content-length: {}\r\n\
+                 retry-after: 1\r\n\
+                 cache-control: no-store\r\n\
+                 x-content-type-options: nosniff\r\n\
+                 connection: close\r\n\r\n{body}",
+                body.len()
+            )
+        };
+        Self {
+            with_body: answer("content-type: application/problem+json\r\n", body),
+            without_body: answer("", ""),
+            bodiless,
+        }
+    }
+
+    /// The answer to a request that begins with these bytes.
+    fn to(&self, begins: &[u8]) -> &str {
+        let line = begins.split(|byte| *byte == b'\r').next();
+        let words = line.and_then(|line| std::str::from_utf8(line).ok());
+        let mut words = words.unwrap_or_default().split(' ');
+        // Behind the address stands the version: without it, the address may go on.
+        let (Some(_), Some(address), Some(_)) = (words.next(), words.next(), words.next()) else {
+            return &self.without_body;
+        };
+        match self.bodiless.iter().any(|path| address.contains(path)) {
+            true => &self.without_body,
+            false => &self.with_body,
+        }
+    }
 }
 
 /// Answers a connection that is one too many, and closes it.
-async fn refuse(mut stream: TcpStream, answer: &str) -> io::Result<()> {
+async fn refuse(mut stream: TcpStream, refusal: &Refusal) -> io::Result<()> {
     // Some clients do not take an answer before they have asked.
     let mut bytes = [0; 4096];
-    if stream.read(&mut bytes).await? == 0 {
+    let read = stream.read(&mut bytes).await?;
+    if read == 0 {
         return Ok(());
     }
-    stream.write_all(answer.as_bytes()).await?;
+    stream
+        .write_all(refusal.to(&bytes[..read]).as_bytes())
+        .await?;
     stream.shutdown().await?;
     // What the client still sends is read: closing on unread bytes would take the answer away from it.
     while stream.read(&mut bytes).await? > 0 {}

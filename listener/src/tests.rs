@@ -95,6 +95,7 @@ async fn start(limits: &[(&str, u64)]) -> Running {
         router,
         limits: set,
         refusal: r#"{"type":"urn:example:full"}"#.to_owned(),
+        bodiless: &["/silent"],
         observer: Arc::new(Counting(Arc::clone(&counts))),
     };
     let (stop, asked) = watch::channel(0);
@@ -254,6 +255,19 @@ async fn connections_above_the_limit_are_told_and_a_free_place_is_taken_again() 
         assert!(answer.contains("urn:example:full"), "{answer}");
     }
     assert_eq!(running.counts.refused.load(Ordering::Relaxed), 3);
+    // Whoever must not be given a body is given none, nor whoever has not said yet what is asked.
+    for begins in [
+        "POST /silent HTTP/1.1\r\nhost: x\r\n\r\n",
+        "POST http://x/silent?a=b HTTP/1.1\r\n",
+        "POST /sil",
+        "\u{7}\r\n",
+    ] {
+        let answer = rest(running.sent(begins).await).await;
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{begins}: {answer}");
+        assert!(answer.contains("\r\ncontent-length: 0\r\n"), "{answer}");
+        assert!(answer.ends_with("\r\n\r\n"), "{begins}: {answer}");
+        assert!(!answer.contains("\ncontent-type:"), "{begins}: {answer}");
+    }
     // A flood of them: none is served, and the server goes on.
     let mut flood = Vec::new();
     for _ in 0..200 {

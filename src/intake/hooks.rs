@@ -18,6 +18,8 @@ use remembrancer_recorder::{
 use remembrancer_schema::{Entry, Payload};
 use tokio::sync::OwnedMutexGuard;
 
+/// Where agents post to.
+pub(crate) const CLAUDE_PATH: &str = "/hooks/claude";
 /// Sessions that are remembered; of further ones, those are forgotten that were silent the longest, and found again in the ledger.
 const SESSIONS_MAX: usize = 1_000;
 /// Most runs of a session that are looked for in the ledger.

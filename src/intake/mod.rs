@@ -5,4 +5,4 @@ mod hooks;
 pub(crate) mod otlp;
 pub(crate) mod sessions;
 
-pub(crate) use hooks::HookIntake;
+pub(crate) use hooks::{CLAUDE_PATH, HookIntake};
