@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attributes::Attributes;
 use super::counted;
+use super::salvage::salvage;
 use super::session::Note;
 use super::source::Source;
 use super::span::{AgentSpan, Told};
@@ -118,11 +119,20 @@ impl Export {
         }
         let request = match form {
             Form::Protobuf => ExportRequest::decode(body)
-                .map_err(|error| DecodeError::Protobuf(error.to_string()))?,
-            Form::Json => serde_json::from_slice(body)
-                .map_err(|error| DecodeError::Json(error.to_string()))?,
+                .map_err(|error| DecodeError::Protobuf(error.to_string())),
+            Form::Json => {
+                serde_json::from_slice(body).map_err(|error| DecodeError::Json(error.to_string()))
+            }
         };
-        Ok(Self::of(&request))
+        match request {
+            Ok(request) => Ok(Self::of(&request)),
+            Err(error) => {
+                let (request, broken) = salvage(form, body).ok_or(error)?;
+                let mut export = Self::of(&request);
+                export.rejected.extend(broken);
+                Ok(export)
+            }
+        }
     }
 
     fn of(request: &ExportRequest) -> Self {
@@ -157,7 +167,7 @@ impl Export {
     }
 }
 
-fn unreadable(span: &Span, source: &Source, reason: &str) -> Rejected {
+pub(super) fn unreadable(span: &Span, source: &Source, reason: &str) -> Rejected {
     let id = |bytes: &[u8]| hex::encode(&bytes[..bytes.len().min(16)]);
     Rejected {
         trace: id(&span.trace_id),

@@ -14,6 +14,7 @@ mod flat;
 mod messages;
 mod older;
 mod rejected;
+mod salvage;
 mod session;
 mod source;
 mod span;

@@ -134,27 +134,18 @@ fn changed_and_random_bytes_never_panic() {
         }
     }
     assert!(read > 500, "{read} of the changed requests could be read");
-    let deep = |open: &str, close: &str| format!("{}{}", open.repeat(50_000), close.repeat(50_000));
-    assert!(!taken(Form::Json, deep("[", "]").as_bytes()));
-    let values = deep(r#"{"arrayValue":{"values":["#, "]}}");
+    let in_each_other =
+        |open: &str, close: &str| format!("{}{}", open.repeat(50_000), close.repeat(50_000));
+    assert!(!taken(Form::Json, in_each_other("[", "]").as_bytes()));
+    let values = in_each_other(r#"{"arrayValue":{"values":["#, "]}}");
     let start = r#"{"resourceSpans":[{"resource":{"attributes":[{"key":"a","value":"#;
     assert!(!taken(
         Form::Json,
         format!("{start}{values}}}]}}}}]}}").as_bytes()
     ));
-    let mut value = AnyValue::default();
-    for _ in 0..200 {
-        let values = vec![value];
-        value = AnyValue {
-            value: Some(Value::Array(super::super::wire::ArrayValue { values })),
-        };
-    }
-    let mut nested = chat(1, 1, &["go"], &[], "");
-    nested.attributes[0].value = Some(value);
-    assert!(!taken(
-        Form::Protobuf,
-        &request(vec![nested]).encode_to_vec()
-    ));
+    let mut deep = chat(1, 1, &["go"], &[], "");
+    deep.attributes[0].value = Some(nested(200));
+    assert!(!taken(Form::Protobuf, &request(vec![deep]).encode_to_vec()));
     assert!(!taken(Form::Protobuf, &[0x0a; 100_001]));
 }
 
@@ -265,6 +256,68 @@ fn an_id_that_is_none_rejects_its_span_alone() {
     assert_eq!(export.rejected.len(), 1);
     assert!(export.rejected[0].reason.contains("span id"));
     assert_eq!(export.conversations[0].spans.len(), 1);
+}
+
+/// A value in as many lists as are asked for, one in the other.
+fn nested(depth: usize) -> AnyValue {
+    (0..depth).fold(AnyValue::default(), |value, _| AnyValue {
+        value: Some(Value::Array(super::super::wire::ArrayValue {
+            values: vec![value],
+        })),
+    })
+}
+
+#[test]
+fn a_span_that_cannot_be_read_costs_no_other() {
+    let mut deep = chat(1, 1, &["go"], &[], "");
+    deep.attributes[0].value = Some(nested(200));
+    let body = request(vec![deep.clone(), chat(2, 2, &["go on"], &[], "done")]).encode_to_vec();
+    let export = Export::decode(Form::Protobuf, &body).expect("one can be read");
+    assert_eq!(export.conversations[0].spans.len(), 1);
+    assert_eq!(export.rejected.len(), 1);
+    let rejected = &export.rejected[0];
+    assert_eq!(rejected.span, hex::encode(&deep.span_id));
+    assert_eq!(rejected.trace, hex::encode(&deep.trace_id));
+    assert_eq!(rejected.name, deep.name);
+    assert!(
+        rejected.reason.starts_with("it cannot be read: "),
+        "{rejected:?}"
+    );
+    assert!(taken(Form::Protobuf, &body));
+    // Nothing that can be read, or a frame that is cut off: no request.
+    let alone = request(vec![deep]).encode_to_vec();
+    Export::decode(Form::Protobuf, &alone).expect_err("nothing can be read");
+    Export::decode(Form::Protobuf, &body[..body.len() - 1]).expect_err("it is cut off");
+
+    let good: Json = serde_json::from_str(JSON).expect("JSON");
+    let value = format!(
+        "{}1{}",
+        r#"{"arrayValue":{"values":["#.repeat(300),
+        "]}}".repeat(300)
+    );
+    let of_deep = format!(
+        r#"{{"traceId":"{}","spanId":"00000000000000ab","name":"deep","attributes":[{{"key":"a","value":{value}}}]}}"#,
+        "ab".repeat(16)
+    );
+    for broken in [
+        of_deep.as_str(),
+        r#"{"spanId":"00000000000000ab","name":"deep","startTimeUnixNano":"soon"}"#,
+    ] {
+        let mark = json!("here");
+        let mut body = good.clone();
+        let spans = &mut body["resourceSpans"][0]["scopeSpans"][0]["spans"];
+        spans.as_array_mut().expect("a list").push(mark);
+        let body = body.to_string().replace(r#""here""#, broken);
+        let export = Export::decode(Form::Json, body.as_bytes()).expect("one can be read");
+        assert_eq!(export.conversations[0].spans.len(), 1);
+        let rejected = &export.rejected[0];
+        assert_eq!(
+            (rejected.span.as_str(), rejected.name.as_str()),
+            ("00000000000000ab", "deep")
+        );
+        assert_eq!(rejected.service.as_deref(), Some("refunds"));
+        Export::decode(Form::Json, &body.as_bytes()[..body.len() - 1]).expect_err("it is cut off");
+    }
 }
 
 #[test]
