@@ -245,6 +245,7 @@ mod entry;
 mod paging;
 mod proofs;
 mod record;
+mod tiles;
 
 fn page_limits(rows: u32) -> PageLimits {
     PageLimits {

@@ -10,10 +10,7 @@ use remembrancer_schema::merkle::{self, Frontier, Subtree, node_hash, perfect_su
 use crate::error::LedgerError;
 use crate::store::Connection;
 
-/// Hashes in a tile.
-pub(crate) const TILE_WIDTH: u64 = 256;
-/// Levels of the tree in a tile.
-pub(crate) const TILE_HEIGHT: u32 = 8;
+pub(crate) use remembrancer_schema::tile::{TILE_HEIGHT, TILE_WIDTH};
 
 /// A full tile that waits to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +143,7 @@ pub(crate) async fn range_root(
 }
 
 /// Hashes of tree level `8 × level` within one tile: from the tile if it is full, else from what stands below it.
-async fn tile_hashes(
+pub(crate) async fn tile_hashes(
     connection: &mut dyn Connection,
     level: u32,
     range: Range<u64>,

@@ -14,6 +14,8 @@ pub mod payload;
 pub mod receipt;
 pub mod signing;
 mod text;
+pub mod tile;
+pub mod verifier_key;
 
 pub use commitment::Salt;
 pub use entry::{Entry, EntryError};

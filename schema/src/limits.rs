@@ -10,8 +10,8 @@ pub const ID_BYTES_MAX: usize = 128;
 pub const AGENT_BYTES_MAX: usize = 256;
 /// Most blobs that one event may introduce.
 pub const EVENT_BLOBS_MAX: usize = 256;
-/// Largest canonical entry, in bytes.
-pub const ENTRY_BYTES_MAX: usize = 64 * 1024;
+/// Largest canonical entry, in bytes: what the length of an entry can say in a bundle of a tiled log (C2SP `tlog-tiles`).
+pub const ENTRY_BYTES_MAX: usize = 65_535;
 /// Longest ledger origin, in bytes.
 pub const ORIGIN_BYTES_MAX: usize = 255;
 /// Largest integer that every IEEE 754 double holds exactly together with its neighbours: 2^53 − 1 (RFC 7493 §2.2).

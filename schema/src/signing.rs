@@ -6,8 +6,31 @@ use ed25519_dalek::pkcs8::{
 use ed25519_dalek::{Signer, pkcs8::DecodePrivateKey};
 use sha2::{Digest, Sha256};
 
-/// Algorithm byte of a plain Ed25519 signature in a signed note (C2SP `signed-note`).
-const NOTE_ALGORITHM_ED25519: u8 = 1;
+/// Kinds of signatures in a signed note (C2SP `signed-note`), each with its own key id for the same name and key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoteAlgorithm {
+    /// Ed25519 over the note's text.
+    Ed25519,
+    /// A witness's Ed25519 signature over a time and the note's text (C2SP `tlog-cosignature`).
+    Cosignature,
+}
+
+impl NoteAlgorithm {
+    /// The byte that stands for it.
+    pub fn byte(self) -> u8 {
+        match self {
+            Self::Ed25519 => 1,
+            Self::Cosignature => 4,
+        }
+    }
+
+    /// What a byte stands for.
+    pub fn of(byte: u8) -> Option<Self> {
+        [Self::Ed25519, Self::Cosignature]
+            .into_iter()
+            .find(|algorithm| algorithm.byte() == byte)
+    }
+}
 
 /// Why a key was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,11 +111,28 @@ impl PublicKey {
             .is_ok()
     }
 
-    /// The first four bytes of SHA-256 over name, newline, algorithm byte and key (C2SP `signed-note`).
+    /// Reads the 32 bytes of RFC 8032; `None` if they are no point of the curve.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
+        ed25519_dalek::VerifyingKey::from_bytes(bytes)
+            .ok()
+            .map(Self)
+    }
+
+    /// The 32 bytes of RFC 8032.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+
+    /// The key id of plain signatures: [`Self::note_key_id_of`] Ed25519.
     pub fn note_key_id(&self, name: &str) -> [u8; 4] {
+        self.note_key_id_of(name, NoteAlgorithm::Ed25519)
+    }
+
+    /// The first four bytes of SHA-256 over name, newline, algorithm byte and key (C2SP `signed-note`).
+    pub fn note_key_id_of(&self, name: &str, algorithm: NoteAlgorithm) -> [u8; 4] {
         let mut hasher = Sha256::new();
         hasher.update(name.as_bytes());
-        hasher.update([b'\n', NOTE_ALGORITHM_ED25519]);
+        hasher.update([b'\n', algorithm.byte()]);
         hasher.update(self.0.as_bytes());
         let digest: [u8; 32] = hasher.finalize().into();
         [digest[0], digest[1], digest[2], digest[3]]

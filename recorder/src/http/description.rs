@@ -13,7 +13,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement
 
 use super::intake::Mounted;
 use super::state::ApiState;
-use super::{Problem, blobs, events, keys, observe, proofs, schemas, sessions};
+use super::{Problem, blobs, events, keys, observe, proofs, schemas, sessions, tlog};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -38,6 +38,10 @@ use super::{Problem, blobs, events, keys, observe, proofs, schemas, sessions};
         proofs::checkpoint,
         proofs::inclusion,
         proofs::consistency,
+        proofs::verifier_key,
+        tlog::checkpoint,
+        tlog::tile,
+        tlog::entries,
         keys::list,
         keys::create,
         keys::revoke,

@@ -16,6 +16,7 @@ mod schemas;
 mod sessions;
 mod shapes;
 mod state;
+mod tlog;
 mod workspace;
 
 use axum::extract::State;
@@ -32,7 +33,7 @@ pub use state::{ApiState, BundleMaker};
 
 use crate::limits::Limits;
 
-/// The whole API: `/v1/…` behind bearer keys; health and description without.
+/// The whole API: `/v1/…` and `/tlog/…` behind bearer keys; health and description without.
 pub fn router(state: ApiState) -> Router {
     let admin = Router::new()
         .route("/v1/keys", get(keys::list).post(keys::create))
@@ -53,12 +54,19 @@ pub fn router(state: ApiState) -> Router {
         .route("/v1/checkpoint", get(proofs::checkpoint))
         .route("/v1/proofs/inclusion", get(proofs::inclusion))
         .route("/v1/proofs/consistency", get(proofs::consistency))
+        .route("/v1/verifier-key", get(proofs::verifier_key))
         .route("/v1/limits", get(limits))
+        .route("/tlog/checkpoint", get(tlog::checkpoint))
+        .route("/tlog/tile/entries/{*tile}", get(tlog::entries))
+        .route("/tlog/tile/{*tile}", get(tlog::tile))
         .merge(admin)
         .method_not_allowed_fallback(method_not_allowed)
         .route("/v1", any(not_found))
         .route("/v1/", any(not_found))
         .route("/v1/{*rest}", any(not_found))
+        .route("/tlog", any(not_found))
+        .route("/tlog/", any(not_found))
+        .route("/tlog/{*rest}", any(not_found))
         .layer(middleware::from_fn_with_state(state.clone(), access::guard))
         // Where agents post most: guarded within its handlers.
         .route(

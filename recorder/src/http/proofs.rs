@@ -5,6 +5,7 @@ use axum::extract::Query;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use remembrancer_schema::TreeHash;
+use remembrancer_schema::verifier_key::VerifierKey;
 use serde::{Deserialize, Serialize};
 
 use super::problem::{Problem, Slug};
@@ -56,7 +57,24 @@ pub(crate) async fn checkpoint(workspace: Workspace) -> Result<Response, Problem
             "the ledger is empty: the first event brings the first checkpoint",
         )
     })?;
-    Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], note).into_response())
+    Ok(text(note))
+}
+
+#[utoipa::path(
+    get, path = "/v1/verifier-key", operation_id = "get_verifier_key", tag = "proofs",
+    responses(
+        (status = 200, description = "The key that signs this ledger's checkpoints, in the form that programs of transparency logs take (C2SP signed-note). Compare it with what the operator says elsewhere", body = String, content_type = "text/plain"),
+    ),
+    security(("key" = []))
+)]
+pub(crate) async fn verifier_key(workspace: Workspace) -> Response {
+    let reader = workspace.reader();
+    let key = VerifierKey::of_ledger(reader.origin().clone(), reader.public_key().clone());
+    text(format!("{key}\n"))
+}
+
+fn text(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
 }
 
 #[utoipa::path(

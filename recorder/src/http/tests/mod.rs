@@ -8,6 +8,7 @@ mod events;
 mod intake;
 mod reading;
 mod roles;
+mod tlog;
 mod workspaces;
 
 use std::sync::Arc;

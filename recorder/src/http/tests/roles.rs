@@ -119,6 +119,7 @@ async fn request(api: &TestApi, method: &str, path: &str, number: usize) -> Http
     let blob = format!("blob {number}").into_bytes();
     let stored = ContentHash::of(b"stored").to_string();
     let mut address = path.replace("{session}", "s").replace("{index}", "0");
+    address = address.replace("{level}", "0").replace("{tile}", "000.p/2");
     if address.contains("{hash}") {
         let hash = if method == "put" {
             ContentHash::of(&blob).to_string()
