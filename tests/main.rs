@@ -30,4 +30,5 @@ mod recorded_runs;
 mod sdk_python;
 mod snapshots;
 mod support;
+mod tlog;
 mod transcripts;

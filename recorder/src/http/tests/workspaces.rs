@@ -113,6 +113,37 @@ async fn the_same_session_and_blob_are_two_in_two_workspaces() {
 }
 
 #[tokio::test]
+async fn each_workspace_is_a_log_of_its_own() {
+    let server = Server::new().await;
+    let keys = [
+        server.key("default", Role::Admin).await,
+        server.make("acme").await,
+    ];
+    let mut seen = Vec::new();
+    for (count, key) in keys.iter().enumerate() {
+        let events: Vec<String> = (0..=count)
+            .map(|number| started_text(&format!("s{number}")))
+            .collect();
+        let answer = server.post(key, format!("[{}]", events.join(","))).await;
+        assert_eq!(answer.status, 200);
+        let note = server.get(key, "/tlog/checkpoint").await.bytes;
+        let line = server.get(key, "/v1/verifier-key").await.bytes;
+        let line = String::from_utf8(line).expect("text");
+        let verifier: remembrancer_schema::verifier_key::VerifierKey = line.parse().expect("a key");
+        let note = String::from_utf8(note).expect("text");
+        let checkpoint = remembrancer_schema::checkpoint::Checkpoint::verify(&note, &verifier.key)
+            .expect("signed");
+        assert_eq!(checkpoint.origin, verifier.name);
+        let first = server.get(key, "/tlog/tile/entries/000.p/1").await;
+        assert_eq!(first.status, 200);
+        let told = String::from_utf8_lossy(&first.bytes).into_owned();
+        assert!(told.contains(verifier.name.as_str()), "{told}");
+        seen.push((verifier.name, told));
+    }
+    assert_ne!(seen[0], seen[1]);
+}
+
+#[tokio::test]
 async fn what_another_workspace_holds_is_not_there() {
     let server = Server::new().await;
     let here = server.key("default", Role::Admin).await;
