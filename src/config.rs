@@ -14,7 +14,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use axum::http::Uri;
-use remembrancer_recorder::{BlobLocation, LedgerLocation, LimitKey, Limits, MetricsAccess};
+use remembrancer_recorder::{
+    BlobLocation, LedgerLocation, LimitKey, Limits, MetricsAccess, WitnessAddress,
+};
 use remembrancer_schema::Origin;
 
 use crate::failure::Failure;
@@ -42,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) database: Option<SecretUrl>,
     pub(crate) blobs: Option<BlobLocation>,
     pub(crate) anchor: Option<PathBuf>,
+    pub(crate) witness: Vec<WitnessAddress>,
+    pub(crate) require_witnesses: usize,
     pub(crate) metrics: MetricsAccess,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
@@ -213,6 +217,14 @@ impl Settings {
             ))
             .hint("take `data` out of the file, or name the file with --config"));
         }
+        if settings.require_witnesses > settings.witness.len() {
+            return Err(Failure::new(format!(
+                "require_witnesses = {}: there are {} witnesses, so that no checkpoint would ever be published",
+                settings.require_witnesses,
+                settings.witness.len()
+            ))
+            .hint("name as many with `witness`"));
+        }
         Ok(settings)
     }
 
@@ -270,6 +282,8 @@ impl Settings {
             database: None,
             blobs: None,
             anchor: None,
+            witness: Vec::new(),
+            require_witnesses: 0,
             metrics: MetricsAccess::Key,
             log: String::new(),
             log_format: LogFormat::Text,

@@ -8,6 +8,7 @@ mod hook;
 mod intake;
 mod service;
 mod terminal;
+mod witness;
 
 use std::process::ExitCode;
 

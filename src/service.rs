@@ -141,7 +141,7 @@ impl Observer for Counted {
     }
 }
 
-fn connection_limits(limits: &Limits) -> ConnectionLimits {
+pub(crate) fn connection_limits(limits: &Limits) -> ConnectionLimits {
     ConnectionLimits {
         connections_max: limits.connections_max,
         head_bytes_max: limits.header_bytes_max,

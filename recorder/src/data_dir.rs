@@ -40,6 +40,11 @@ impl DataDir {
         self.0.join("ledger.checkpoint")
     }
 
+    /// The newest checkpoint that witnesses signed.
+    pub(crate) fn cosigned_checkpoint(&self) -> PathBuf {
+        self.0.join("ledger.cosigned")
+    }
+
     /// The file that remembers where large blobs are kept.
     pub(crate) fn blob_place(&self) -> PathBuf {
         self.0.join("blob-store.txt")

@@ -18,6 +18,7 @@ use crate::metrics::LedgerMetrics;
 use crate::reader::Reader;
 use crate::sequencer::{ActsDue, GroupLimits, Request, Retry, Sequencer, Standing};
 use crate::store::{self, Found, LedgerLocation, Store};
+use crate::witnesses::{Collector, Publication, Published};
 
 pub(crate) use opening::{Identity, Opening};
 use opening::{last_received, new_identity};
@@ -43,6 +44,9 @@ struct Inner {
     sequencer: Mutex<Option<JoinHandle<()>>>,
     blob_inline_bytes_max: usize,
     blob_store_claimed: OnceCell<()>,
+    publication: Arc<Publication>,
+    /// Asks the witnesses; `None` where there are none.
+    collector: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl std::fmt::Debug for Ledger {
@@ -161,6 +165,23 @@ impl Ledger {
             copies.follow(note);
             copies.write_all();
         }
+        let witness_keys: Vec<_> = options
+            .witnesses
+            .iter()
+            .map(|one| one.key.clone())
+            .collect();
+        let publication = Arc::new(Publication::open(
+            CheckpointCopy::new(folder.cosigned_checkpoint()),
+            &origin,
+            &key.public(),
+            &witness_keys,
+            options.witnesses_required,
+        ));
+        let collector = (!options.witnesses.is_empty()).then(|| {
+            let publication = Arc::clone(&publication);
+            let collector = Collector::new(reader.clone(), publication, &options.witnesses);
+            tokio::spawn(collector.run())
+        });
         let key = Arc::new(key);
         let standing = Arc::new(Standing::default());
         let (sender, receiver) = mpsc::channel(options.queue_requests_max.max(1));
@@ -198,6 +219,8 @@ impl Ledger {
             sequencer: Mutex::new(Some(task)),
             blob_inline_bytes_max: options.blob_inline_bytes_max,
             blob_store_claimed,
+            publication,
+            collector: Mutex::new(collector),
         })))
     }
 
@@ -229,6 +252,12 @@ impl Ledger {
         }
     }
 
+    /// The checkpoint that readers get: the newest one, or, where witnesses are required, the newest that enough of them signed.
+    pub(crate) async fn published_checkpoint(&self) -> Result<Published, LedgerError> {
+        let newest = self.0.reader.checkpoint().await?;
+        Ok(self.0.publication.published(newest))
+    }
+
     /// What is counted of it.
     pub(crate) fn metrics(&self) -> &LedgerMetrics {
         &self.0.metrics
@@ -243,6 +272,12 @@ impl Ledger {
     pub async fn close(&self) {
         let sender = self.0.queue.write().ok().and_then(|mut queue| queue.take());
         drop(sender);
+        let collector = self.0.collector.lock().ok();
+        if let Some(collector) = collector.and_then(|mut collector| collector.take()) {
+            // What it was about to ask is asked again at the next start.
+            collector.abort();
+            drop(collector.await);
+        }
         let task = self
             .0
             .sequencer

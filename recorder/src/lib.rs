@@ -27,6 +27,7 @@ mod testing;
 mod token;
 mod tree;
 mod verify;
+mod witnesses;
 mod workspaces;
 
 pub use admin_act::{Actor, record_act};
@@ -58,6 +59,7 @@ pub use token::{
     list_tokens, revoke_token, revoke_token_by, workspace_of,
 };
 pub use verify::{LedgerVerdict, verify_ledger, verify_ledger_against};
+pub use witnesses::{BadWitness, WitnessAddress};
 pub use workspaces::{
     LedgerSummary, WorkspaceStanding, WorkspaceSummary, Workspaces, create_workspace,
     list_workspaces,

@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod commitment;
+pub mod cosignature;
 pub mod entry;
 pub mod event;
 pub mod hash;

@@ -32,3 +32,7 @@ pub const PATTERN_PATH_BYTES_MAX: usize = 512;
 pub const PLACES_LINKS_MAX: usize = 64;
 /// Longest path that a scope may declare a place with, in bytes.
 pub const PLACES_PATH_BYTES_MAX: usize = 4096;
+/// Most witnesses of one ledger.
+pub const WITNESSES_MAX: usize = 16;
+/// Largest checkpoint with its signatures, in bytes.
+pub const NOTE_BYTES_MAX: usize = 16 * 1024;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::id::Origin;
 use crate::signing::{LedgerKey, PublicKey};
 
-const SIGNATURE_PREFIX: &str = "\u{2014} ";
+pub(crate) const SIGNATURE_PREFIX: &str = "\u{2014} ";
 
 /// Why a note was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -90,12 +90,13 @@ pub(crate) async fn bundle_bytes(read: AnalysedSession, data: &Path) -> Result<V
     bytes.await?
 }
 
-/// The newest checkpoint; that every entry of the session is in it; and that it extends the first one that held them all.
+/// A checkpoint; that every entry of the session is in it; and that it extends the first one that held them all.
 async fn proofs(reader: &Reader, record: &SessionRecord) -> Result<(String, Proofs), Failure> {
-    let checkpoint = reader
-        .checkpoint()
-        .await?
-        .ok_or_else(|| Failure::new("the ledger has no checkpoint yet"))?;
+    let held_from = record
+        .events
+        .last()
+        .map_or(0, |event| event.entry.index + 1);
+    let checkpoint = checkpoint_holding(reader, held_from).await?;
     let size = Checkpoint::parse_unverified(&checkpoint)?.size;
     let mut inclusion = Vec::with_capacity(record.events.len());
     for event in &record.events {
@@ -105,12 +106,9 @@ async fn proofs(reader: &Reader, record: &SessionRecord) -> Result<(String, Proo
             path: reader.inclusion_proof(index, size).await?,
         });
     }
-    let held_from = record
-        .events
-        .last()
-        .map_or(0, |event| event.entry.index + 1);
     let consistency = match reader.first_checkpoint_holding(held_from).await? {
-        Some(earlier) if earlier != checkpoint => {
+        // Behind the same note there may be signatures of witnesses.
+        Some(earlier) if !checkpoint.starts_with(&earlier) => {
             let earlier_size = Checkpoint::parse_unverified(&earlier)?.size;
             let path = reader.consistency_proof(earlier_size, size).await?;
             Some(ConsistencyProof {
@@ -128,6 +126,18 @@ async fn proofs(reader: &Reader, record: &SessionRecord) -> Result<(String, Proo
             consistency,
         },
     ))
+}
+
+/// The newest checkpoint that witnesses signed, if it holds as many entries, since it says more to an outsider; else the
+/// newest one.
+async fn checkpoint_holding(reader: &Reader, entries: u64) -> Result<String, Failure> {
+    if let Some(cosigned) = reader.cosigned_checkpoint().await?
+        && Checkpoint::parse_unverified(&cosigned)?.size >= entries
+    {
+        return Ok(cosigned);
+    }
+    let newest = reader.checkpoint().await?;
+    newest.ok_or_else(|| Failure::new("the ledger has no checkpoint yet"))
 }
 
 /// Writes a file whole or not at all. A link is followed; what is neither absent nor a regular file is left alone.

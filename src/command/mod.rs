@@ -25,6 +25,7 @@ mod sessions;
 mod tokens;
 mod verify;
 mod view;
+mod witness;
 mod workspaces;
 
 use crate::config::GlobalArgs;
@@ -75,6 +76,8 @@ pub(crate) enum Command {
     Migrate(migrate::MigrateArgs),
     /// Make and list workspaces, each with a ledger, an origin and keys of its own
     Workspaces(workspaces::WorkspacesArgs),
+    /// Sign checkpoints of ledgers elsewhere, each only if it extends all that was signed before
+    Witness(witness::WitnessArgs),
     /// Measure the auditor against labelled truth
     Bench(bench::BenchArgs),
     /// Print the settings that hold, and where each comes from
@@ -113,6 +116,7 @@ impl Command {
             Self::Restore(args) => restore::run(args).await,
             Self::Migrate(args) => migrate::run(args, globals).await,
             Self::Workspaces(args) => workspaces::run(args).await,
+            Self::Witness(args) => witness::run(args).await,
             Self::Bench(args) => bench::run(&args),
             Self::Config(args) => config::run(&args, globals),
             Self::Completions(args) => completions::run(&args),

@@ -20,6 +20,8 @@ pub(crate) async fn run(args: ServeArgs, globals: &GlobalArgs) -> Result<(), Fai
     let options = LedgerOptions {
         origin: settings.origin.clone(),
         anchor: settings.anchor.clone(),
+        witnesses: settings.witness.clone(),
+        witnesses_required: settings.require_witnesses,
         ..LedgerOptions::new(settings.location()?)
     };
     let mut service = Service::open(options, &settings).await?;

@@ -96,6 +96,12 @@ pub(crate) struct SettingArgs {
     /// File outside the data folder that keeps the newest checkpoint
     #[arg(long, value_name = "FILE")]
     anchor: Option<String>,
+    /// A witness that is asked to sign each new checkpoint: its key, @ and its address; can be given several times
+    #[arg(long, value_name = "KEY@URL")]
+    witness: Vec<String>,
+    /// How many witnesses have to sign a checkpoint before readers get it [default: 0]
+    #[arg(long, value_name = "NUMBER")]
+    require_witnesses: Option<String>,
     /// Who may read /metrics: key, loopback or open [default: key]
     #[arg(long, value_name = "WHO")]
     metrics: Option<String>,
@@ -107,7 +113,10 @@ pub(crate) struct SettingArgs {
 impl SettingArgs {
     /// The settings that these flags, the environment and the file make together.
     pub(crate) fn settings(&self, globals: &GlobalArgs) -> Result<Settings, Failure> {
+        let witness = (!self.witness.is_empty()).then(|| self.witness.join(" "));
         let flags = [
+            ("witness", &witness),
+            ("require_witnesses", &self.require_witnesses),
             ("data", &self.data),
             ("listen", &self.listen),
             ("origin", &self.origin),

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use axum::http::Uri;
-use remembrancer_recorder::{BlobStoreError, MetricsAccess};
+use remembrancer_recorder::{BadWitness, BlobStoreError, MetricsAccess, WitnessAddress};
 use remembrancer_schema::IdError;
+use remembrancer_schema::limits::WITNESSES_MAX;
 
 use super::{SecretUrl, Settings};
 use crate::terminal::LogFormat;
@@ -136,6 +137,37 @@ pub(crate) const KEYS: &[Key] = &[
         },
     },
     Key {
+        name: "witness",
+        meaning: "Witnesses that are asked to sign each new checkpoint, at most 16: the key that `remembrancer witness` prints, @ and \
+                  its address; several with a space between.",
+        default: None,
+        example: "witness.example.net/1+b47c44b9+BDuKBhpAjIGwumYPyrNDJVERcryV0sv7AjhPmABgQAhz@https://witness.example.net/",
+        allowed: "KEY@URL",
+        is_secret: false,
+        set: |settings, text| {
+            settings.witness = witnesses(text)?;
+            Ok(())
+        },
+        shown: |settings| {
+            let all: Vec<String> = settings.witness.iter().map(ToString::to_string).collect();
+            (!all.is_empty()).then(|| all.join(" "))
+        },
+    },
+    Key {
+        name: "require_witnesses",
+        meaning: "How many of them have to sign a checkpoint before readers get it. Receipts never wait for witnesses.",
+        default: Some("0"),
+        example: "1",
+        allowed: "number, at most that of the witnesses",
+        is_secret: false,
+        set: |settings, text| {
+            let number = text.parse();
+            settings.require_witnesses = number.map_err(|_| "it is a number".to_owned())?;
+            Ok(())
+        },
+        shown: |settings| Some(settings.require_witnesses.to_string()),
+    },
+    Key {
         name: "metrics",
         meaning: "Who may read /metrics: `key`, whoever presents a key that may read; `loopback`, programs on this machine that \
                   do not come through a proxy; `open`, everybody who can reach the address.",
@@ -189,6 +221,25 @@ fn path(text: &str) -> Result<PathBuf, String> {
         return Err("an empty path".to_owned());
     }
     Ok(PathBuf::from(text))
+}
+
+fn witnesses(text: &str) -> Result<Vec<WitnessAddress>, String> {
+    let mut all: Vec<WitnessAddress> = Vec::new();
+    for one in text.split_whitespace() {
+        let address: WitnessAddress = one.parse().map_err(|error: BadWitness| error.to_string())?;
+        // One witness is one signature, however often it is named.
+        if all.iter().any(|known| known.key.key == address.key.key) {
+            return Err(format!("{} is named twice", address.key.name));
+        }
+        all.push(address);
+    }
+    if all.len() > WITNESSES_MAX {
+        return Err(format!(
+            "{} witnesses, at most {WITNESSES_MAX} are asked",
+            all.len()
+        ));
+    }
+    Ok(all)
 }
 
 fn public_url(text: &str) -> Result<Uri, String> {

@@ -63,6 +63,12 @@ impl Server {
         Self::spawn("serve", data)
     }
 
+    /// Starts on a given folder with further arguments. What it says is written to a file, anew.
+    pub(crate) fn start_on_with(data: &Path, arguments: &[&str], log: &Path) -> Self {
+        let log = File::create(log).expect("the log can be made");
+        Self::spawn_with("serve", data, arguments, &[], log.into())
+    }
+
     /// Starts on a fresh folder with further arguments. What it says goes into a file: see [`Self::log`].
     pub(crate) fn with(arguments: &[&str]) -> Self {
         Self::with_environment(arguments, &[])

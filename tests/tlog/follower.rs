@@ -22,6 +22,11 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// The key that reads it.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
     /// The same log, or one that says so, on another server.
     pub(super) fn at(&self, server: &Server) -> Self {
         Self {

@@ -2,6 +2,7 @@
 //! this one.
 
 mod follower;
+mod witness;
 
 use std::fs;
 use std::path::Path;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::problem::{Problem, Slug};
 use super::workspace::Workspace;
+use crate::witnesses::Published;
 
 /// A proof, in RFC 6962 order.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -45,18 +46,29 @@ pub(crate) struct ConsistencyQuery {
 #[utoipa::path(
     get, path = "/v1/checkpoint", operation_id = "get_checkpoint", tag = "proofs",
     responses(
-        (status = 200, description = "The newest signed checkpoint", body = String, content_type = "text/plain"),
-        (status = 404, description = "The ledger is empty", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The newest signed checkpoint, with the signatures of witnesses", body = String, content_type = "text/plain"),
+        (status = 404, description = "The ledger is empty, or not enough witnesses have signed yet", body = Problem, content_type = "application/problem+json"),
     ),
     security(("key" = []))
 )]
 pub(crate) async fn checkpoint(workspace: Workspace) -> Result<Response, Problem> {
-    let note = workspace.reader().checkpoint().await?.ok_or_else(|| {
-        Problem::new(
-            Slug::NotFound,
-            "the ledger is empty: the first event brings the first checkpoint",
-        )
-    })?;
+    let note = match workspace.ledger().published_checkpoint().await? {
+        Published::Note(note) => note,
+        Published::Empty => {
+            return Err(Problem::new(
+                Slug::NotFound,
+                "the ledger is empty: the first event brings the first checkpoint",
+            ));
+        }
+        Published::HeldBack(required) => {
+            return Err(Problem::new(
+                Slug::NotFound,
+                format!(
+                    "no checkpoint has the signatures of {required} witnesses yet: try again shortly"
+                ),
+            ));
+        }
+    };
     Ok(text(note))
 }
 

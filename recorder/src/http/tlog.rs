@@ -22,8 +22,8 @@ const VARY: &str = "authorization, accept-encoding";
 #[utoipa::path(
     get, path = "/tlog/checkpoint", operation_id = "get_tlog_checkpoint", tag = "proofs",
     responses(
-        (status = 200, description = "The newest signed checkpoint", body = String, content_type = "text/plain"),
-        (status = 404, description = "The ledger is empty", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The newest signed checkpoint, with the signatures of witnesses", body = String, content_type = "text/plain"),
+        (status = 404, description = "The ledger is empty, or not enough witnesses have signed yet", body = Problem, content_type = "application/problem+json"),
     ),
     security(("key" = []))
 )]

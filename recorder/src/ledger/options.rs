@@ -7,6 +7,7 @@ use remembrancer_schema::Origin;
 use crate::limits::Limits;
 use crate::metrics::LedgerMetrics;
 use crate::store::LedgerLocation;
+use crate::witnesses::WitnessAddress;
 
 /// How a ledger is opened for writing.
 #[derive(Debug, Clone)]
@@ -29,6 +30,10 @@ pub struct LedgerOptions {
     pub group_bytes_max: usize,
     /// Largest blob that is kept in the database; larger ones go to the blob store.
     pub blob_inline_bytes_max: usize,
+    /// Who is asked to sign each new checkpoint.
+    pub witnesses: Vec<WitnessAddress>,
+    /// How many of them have to sign a checkpoint before readers get it.
+    pub witnesses_required: usize,
     /// What is counted of it.
     pub metrics: LedgerMetrics,
 }
@@ -46,6 +51,8 @@ impl LedgerOptions {
             group_events_max: limits.group_events_max,
             group_bytes_max: limits.group_bytes_max,
             blob_inline_bytes_max: limits.blob_inline_bytes_max,
+            witnesses: Vec::new(),
+            witnesses_required: 0,
             metrics: LedgerMetrics::default(),
         }
     }

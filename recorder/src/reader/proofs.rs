@@ -6,9 +6,11 @@ use remembrancer_schema::TreeHash;
 use remembrancer_schema::merkle::{consistency_ranges, inclusion_ranges};
 
 use super::Reader;
+use crate::data_dir::DataDir;
 use crate::error::LedgerError;
 use crate::ledger::Opening;
 use crate::tree;
+use crate::witnesses::publication_in;
 
 impl Reader {
     /// The first checkpoint that was signed over at least `size` entries, if the ledger has grown that far.
@@ -21,6 +23,19 @@ impl Reader {
     pub async fn checkpoint(&self) -> Result<Option<String>, LedgerError> {
         let row = self.connection().await?.newest_checkpoint().await?;
         Ok(row.map(|row| row.note))
+    }
+
+    /// The newest checkpoint that witnesses signed, with their signatures, if it is one of this very history: its first entries
+    /// have that root.
+    pub async fn cosigned_checkpoint(&self) -> Result<Option<String>, LedgerError> {
+        let file = DataDir::new(self.data_dir()).cosigned_checkpoint();
+        let Some((note, checkpoint)) = publication_in(&file, self.origin(), self.public_key())?
+        else {
+            return Ok(None);
+        };
+        let is_of_this = checkpoint.size <= self.size().await?
+            && self.root(checkpoint.size).await? == checkpoint.root;
+        Ok(is_of_this.then_some(note))
     }
 
     /// Proof that entry `index` is in the tree of the first `size` entries.

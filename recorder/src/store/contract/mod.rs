@@ -113,6 +113,10 @@ async fn a_group_is_read_back_as_it_was_written(database: TestDatabase) {
         ]
     );
 
+    let bytes = reads.entry_bytes(1, 2).await.expect("reads");
+    let written = [1, 2].map(|index| (index as i64, rows.entries[index].bytes.clone()));
+    assert_eq!(bytes, written);
+
     let one: SessionId = "s1".parse().expect("an id");
     let stored = reads.session(&one).await.expect("reads").expect("there");
     // What never changes keeps its first value.
