@@ -174,6 +174,21 @@ fn a_title_that_is_asked_for_meanwhile_is_a_branch() {
 }
 
 #[test]
+fn a_title_that_is_asked_for_first_keeps_the_name_and_the_run_is_whole_in_its_branch() {
+    let mut rig = Rig::default();
+    rig.send(vec![ask(1, 1, 1, TITLE, &["what go says"], &[])]);
+    rig.send(vec![ask(2, 3, 1, AGENT, &["go"], &[("c1", "look")])]);
+    rig.send(vec![ask(3, 5, 1, AGENT, &["go", "on"], &[])]);
+    assert_eq!(rig.names(), ["talk", BESIDE]);
+    assert_eq!(rig.contexts("talk"), [(1, None)]);
+    assert_eq!(rig.contexts(BESIDE), [(1, None), (2, Some(1))]);
+    for session in ["talk", BESIDE] {
+        assert_eq!(rig.told(session, "context.mutated"), [] as [Json; 0]);
+    }
+    assert_eq!(rig.told(BESIDE, "tool.called").len(), 1);
+}
+
+#[test]
 fn a_request_that_has_nothing_in_common_is_a_branch_but_a_rewriting_is_not() {
     let mut rig = Rig::default();
     rig.send(vec![ask(1, 1, 1, AGENT, &["go"], &[])]);
