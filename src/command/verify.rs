@@ -11,7 +11,10 @@ use remembrancer_replay::Analysis;
 use remembrancer_replay::bundle::{
     self, BUNDLE_BYTES_MAX, KeyStanding, ReportFacts, Verdict, Verification,
 };
+use remembrancer_replay::verify::Fault;
+use remembrancer_schema::cosignature;
 use remembrancer_schema::signing::PublicKey;
+use remembrancer_schema::verifier_key::VerifierKey;
 use serde::Serialize;
 
 use super::session::{DATA_DEFAULT, DATABASE_VARIABLE, WORKSPACE_VARIABLE, location};
@@ -42,6 +45,10 @@ pub(crate) struct VerifyArgs {
     /// The ledger's public key as you know it from elsewhere (PEM); without it a bundle's own key is not confirmed
     #[arg(long)]
     key: Option<PathBuf>,
+    /// Key of a witness that must have signed the bundle's checkpoint, as you know it from the witness's operator: NAME+ID+KEY.
+    /// Can be given several times
+    #[arg(long = "witness", value_name = "KEY", conflicts_with_all = ["data", "database", "all_workspaces"])]
+    witnesses: Vec<VerifierKey>,
     /// The anchor that the server of the ledger is started with: tells of a ledger that was replaced by an older copy
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "all_workspaces"])]
     anchor: Option<PathBuf>,
@@ -53,7 +60,7 @@ pub(crate) struct VerifyArgs {
 pub(crate) async fn run(args: VerifyArgs) -> Result<(), Failure> {
     let key = args.key.as_deref().map(read_key).transpose()?;
     if let Some(file) = args.file {
-        return verify_file(&file, key.as_ref(), args.format);
+        return verify_file(&file, key.as_ref(), &args.witnesses, args.format);
     }
     // The variables name a ledger, and say nothing as long as a file is verified: so they are not clap's here.
     let variable = |name: &str| std::env::var(name).ok();
@@ -114,7 +121,12 @@ fn read_key(path: &Path) -> Result<PublicKey, Failure> {
     PublicKey::from_pem(&pem).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
-fn verify_file(path: &Path, key: Option<&PublicKey>, format: Format) -> Result<(), Failure> {
+fn verify_file(
+    path: &Path,
+    key: Option<&PublicKey>,
+    witnesses: &[VerifierKey],
+    format: Format,
+) -> Result<(), Failure> {
     let cannot =
         |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", path.display()));
     let size = std::fs::metadata(path)
@@ -126,8 +138,11 @@ fn verify_file(path: &Path, key: Option<&PublicKey>, format: Format) -> Result<(
         )));
     }
     let bytes = std::fs::read(path).map_err(|error| cannot(&error))?;
-    let verification =
+    let mut verification =
         bundle::verify(&bytes, key, Some(&report)).map_err(|error| cannot(&error))?;
+    for witness in witnesses {
+        demand(witness, &mut verification);
+    }
     match format {
         Format::Json => terminal::print_json(&verification)?,
         Format::Text => terminal::print(&text(path, &verification))?,
@@ -136,6 +151,40 @@ fn verify_file(path: &Path, key: Option<&PublicKey>, format: Format) -> Result<(
         Err(Failure::Divergence)
     } else {
         Ok(())
+    }
+}
+
+/// Demands that a witness signed the checkpoint. Which witnesses count is the auditor's own knowledge, never the bundle's.
+fn demand(witness: &VerifierKey, verification: &mut Verification) {
+    let Some(note) = &verification.checkpoint else {
+        // What is wrong with it is told already.
+        return;
+    };
+    let name = &witness.name;
+    let found = match cosignature::of_witnesses(note, std::slice::from_ref(witness)) {
+        Ok(found) => found.into_iter().next().ok_or_else(|| {
+            format!("not signed by the witness {name} with the key that --witness gives")
+        }),
+        Err(error) => Err(error.to_string()),
+    };
+    match found {
+        Ok((_, cosignature)) => {
+            let seconds = i64::try_from(cosignature.time).unwrap_or(i64::MAX);
+            let time = jiff::Timestamp::from_second(seconds).map_or_else(
+                |_| "a time out of range".to_owned(),
+                |time| time.to_string(),
+            );
+            verification.checked.push(format!(
+                "the witness {name} signed the checkpoint, at {time} by its clock, as extending all that it signed before"
+            ));
+        }
+        Err(message) => {
+            verification.verdict = Verdict::Failed;
+            verification.checked.clear();
+            verification
+                .faults
+                .push(Fault::of_file("checkpoint", message));
+        }
     }
 }
 

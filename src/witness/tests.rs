@@ -265,6 +265,59 @@ fn a_folder_belongs_to_one_witness_and_one_key_of_each_ledger() {
     assert!(said.contains("is missing"), "{said}");
 }
 
+async fn post(router: &axum::Router, body: String) -> (u16, String, String) {
+    use axum::body::{Body, to_bytes};
+    use tower::ServiceExt as _;
+    let request = axum::http::Request::post("/add-checkpoint")
+        .body(Body::from(body))
+        .unwrap();
+    let answer = router.clone().oneshot(request).await.unwrap();
+    let media = answer.headers()["content-type"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let status = answer.status().as_u16();
+    let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+    (status, media, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn answers_have_the_statuses_and_types_of_the_specification() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::new(20);
+    let mut fork = Ledger::new(3);
+    fork.grow(20, "other ");
+    let router = router(std::sync::Arc::new(open(folder.path(), &ledger)));
+    let (status, media, line) = post(&router, ledger.request(0, 8)).await;
+    assert_eq!((status, media.as_str()), (200, "text/plain; charset=utf-8"));
+    assert!(
+        line.starts_with("\u{2014} witness.example/1 ") && line.ends_with('\n'),
+        "{line}"
+    );
+    let unknown = ledger
+        .request(8, 20)
+        .replace("ledger.example/a", "ledger.example/b");
+    let unsigned = ledger.request(8, 20).replacen("\n20\n", "\n19\n", 1);
+    for (body, expected) in [
+        (String::new(), 400),
+        (ledger.request(21, 20), 400),
+        (unsigned, 403),
+        (unknown, 404),
+        (fork.request(8, 20), 422),
+        ("x".repeat(BODY_BYTES_MAX + 1), 413),
+    ] {
+        let (status, _, told) = post(&router, body).await;
+        assert_eq!(status, expected, "{told}");
+    }
+    for body in [ledger.request(0, 20), fork.request(8, 8)] {
+        let answer = post(&router, body).await;
+        assert_eq!(
+            answer,
+            (409, "text/x.tlog.size".to_owned(), "8\n".to_owned())
+        );
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn what_cannot_be_remembered_is_not_signed() {

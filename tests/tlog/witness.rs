@@ -174,7 +174,22 @@ fn conformance_checkpoints_wait_for_their_witness_and_receipts_do_not() {
             .any(|part| part == note.as_bytes())
     );
     let pem = data.join("ledger.pub.pem");
-    succeed(&["verify", &bundle, "--key", pem.to_str().unwrap()]);
+    let verify = ["verify", &bundle, "--key", pem.to_str().unwrap()];
+    let told = succeed(&[&verify[..], &["--witness", &witness.vkey]].concat());
+    assert!(
+        told.contains(&format!("the witness {name} signed the checkpoint")),
+        "{told}"
+    );
+    // Another witness did not.
+    let other = begun.data.with_file_name("another witness");
+    let stranger = Witness::start(&other, &log.vkey, "127.0.0.1:0");
+    let refused = remembrancer(&[&verify[..], &["--witness", &stranger.vkey]].concat());
+    let told = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("FAILED") && told.contains("not signed by the witness"),
+        "{told}"
+    );
 
     // It goes away again, and so do both processes: what was published stays.
     drop(witness);

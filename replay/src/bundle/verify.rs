@@ -67,6 +67,9 @@ pub struct Verification {
     pub checked: Vec<String>,
     /// What this verification does not prove.
     pub not_proven: Vec<String>,
+    /// The signed note of the checkpoint, whose signature by the bundle's key holds. Witnesses may have signed it too.
+    #[serde(skip)]
+    pub checkpoint: Option<String>,
     /// The analysis, computed anew from the entries; only when nothing failed.
     #[serde(skip)]
     pub analysis: Option<Analysis>,
@@ -154,7 +157,14 @@ pub fn verify(
         derived = derived::compare(&files, &read.record, key, render);
         faults.append(&mut derived.faults);
     }
-    Ok(conclude(faults, standing, key, read, checkpoint, derived))
+    let note = files
+        .get(layout::CHECKPOINT)
+        .filter(|_| checkpoint.is_some());
+    let note = note.and_then(|note| String::from_utf8(note.clone()).ok());
+    Ok(Verification {
+        checkpoint: note,
+        ..conclude(faults, standing, key, read, checkpoint, derived)
+    })
 }
 
 fn bundle_key(files: &BTreeMap<String, Vec<u8>>, faults: &mut Vec<Fault>) -> Option<PublicKey> {
@@ -316,6 +326,7 @@ fn conclude(
             Vec::new()
         },
         not_proven,
+        checkpoint: None,
         analysis: derived.analysis.filter(|_| faults.is_empty()),
         faults,
     }
