@@ -33,7 +33,7 @@ use object_store::{
 use remembrancer_schema::{ContentHash, Origin};
 
 pub(crate) use blob::{Blob, Fetched, Listed, Put};
-pub(crate) use connect::install_crypto_provider;
+pub use connect::install_crypto_provider;
 pub use error::BlobStoreError;
 pub use location::BlobLocation;
 pub(crate) use remains::Remains;

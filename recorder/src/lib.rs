@@ -36,7 +36,7 @@ pub use backup::{
     BackupOptions, BackupReport, FileInBackup, KeyAfterRestore, LedgerInBackup, LedgerRestored,
     LedgerState, Manifest, RestoreOptions, RestoreReport, back_up, restore,
 };
-pub use blob_store::{BLOB_BYTES_MAX, BlobLocation, BlobStoreError};
+pub use blob_store::{BLOB_BYTES_MAX, BlobLocation, BlobStoreError, install_crypto_provider};
 pub use doctor::{DoctorOptions, Finding, Level, examine, open_files_max};
 pub use error::LedgerError;
 pub use garbage::{

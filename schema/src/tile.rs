@@ -47,6 +47,9 @@ pub enum TileError {
     /// Index or sizes make no sense together.
     #[error("the index or the sizes are out of range")]
     OutOfRange,
+    /// An entry that is too long for a bundle.
+    #[error("an entry has {0} bytes; at most {ENTRY_BYTES_MAX} can stand in a bundle")]
+    Entry(usize),
     /// A bundle of entries that ends within one, or has more of them than its address says.
     #[error("the bundle of entries is not {0} entries, each behind its length")]
     Bundle(u64),
@@ -204,10 +207,8 @@ pub fn write_entries<'a>(
     entries: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<Vec<u8>, TileError> {
     let mut bundle = Vec::new();
-    let mut count = 0;
     for entry in entries {
-        count += 1;
-        let length = u16::try_from(entry.len()).map_err(|_| TileError::Bundle(count))?;
+        let length = u16::try_from(entry.len()).map_err(|_| TileError::Entry(entry.len()))?;
         bundle.extend_from_slice(&length.to_be_bytes());
         bundle.extend_from_slice(entry);
     }

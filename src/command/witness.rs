@@ -4,30 +4,37 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use remembrancer_listener::{Listener, Observer};
 use remembrancer_recorder::{Limits, Problem, Slug};
 use remembrancer_schema::Origin;
-use remembrancer_schema::signing::NoteAlgorithm;
-use remembrancer_schema::verifier_key::VerifierKey;
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
 use crate::failure::Failure;
 use crate::service::{connection_limits, stop_requested, stop_requests};
 use crate::terminal;
-use crate::witness::{Evidence, Witness, lock, router};
+use crate::witness::{Evidence, Following, LedgerAddress, Witness, lock, router};
 
 /// Arguments of `witness`.
 #[derive(clap::Args)]
 pub(crate) struct WitnessArgs {
     /// Key of a ledger whose checkpoints are signed, as `GET /v1/verifier-key` of its server prints it: NAME+ID+KEY. Compare
-    /// it with what its operator says elsewhere. Can be given several times
+    /// it with what its operator says elsewhere. With @ and the server's address behind it, its checkpoint is also fetched from
+    /// there. Can be given several times
     #[arg(
         long = "ledger",
-        value_name = "KEY",
+        value_name = "KEY[@URL]",
         required_unless_present = "evidence"
     )]
-    ledgers: Vec<VerifierKey>,
+    ledgers: Vec<LedgerAddress>,
+    /// Key that may read the ledgers that are fetched from; better in the environment, where other users do not see it
+    #[arg(long, env = "REMEMBRANCER_KEY", hide_env_values = true)]
+    key: Option<String>,
+    /// Seconds between two looks at a ledger that is fetched from
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    every: u64,
     /// Address to listen on; port 0 takes any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7373")]
     listen: SocketAddr,
@@ -46,15 +53,6 @@ pub(crate) async fn run(args: WitnessArgs) -> Result<(), Failure> {
     if args.evidence {
         return print_evidence(&args);
     }
-    if let Some(key) = args
-        .ledgers
-        .iter()
-        .find(|key| key.algorithm != NoteAlgorithm::Ed25519)
-    {
-        return Err(Failure::new(format!(
-            "--ledger {key} is the key of a witness, not of a ledger"
-        )));
-    }
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
         Failure::new(format!("cannot listen on {}: {error}", args.listen)).hint(
             "choose another address with --listen, for instance 127.0.0.1:0 for any free port",
@@ -62,7 +60,16 @@ pub(crate) async fn run(args: WitnessArgs) -> Result<(), Failure> {
     })?;
     let url = format!("http://{}", listener.local_addr()?);
     let lock = lock(&args.data)?;
-    let witness = Arc::new(Witness::open(&args.data, args.name, args.ledgers)?);
+    let keys = args.ledgers.iter().map(|ledger| ledger.key.clone());
+    let witness = Arc::new(Witness::open(&args.data, args.name, keys.collect())?);
+    let every = Duration::from_secs(args.every);
+    let mut following = JoinSet::new();
+    for ledger in &args.ledgers {
+        let witness = Arc::clone(&witness);
+        if let Some(one) = Following::new(witness, ledger, args.key.as_deref(), every)? {
+            following.spawn(one.run());
+        }
+    }
     let stops = stop_requests();
     terminal::print(&format!("{url}\n{}\n", witness.verifier_key()))?;
     terminal::say(&format!(
@@ -93,6 +100,7 @@ pub(crate) async fn run(args: WitnessArgs) -> Result<(), Failure> {
             Box::pin(stop_requested(stops.clone(), times))
         })
         .await;
+    following.shutdown().await;
     drop(lock);
     Ok(())
 }

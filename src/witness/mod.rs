@@ -2,6 +2,7 @@
 //! ledger's operator cannot change what it remembers, so that no second history of a ledger finds its signature.
 
 mod evidence;
+mod following;
 mod http;
 mod memory;
 mod request;
@@ -24,6 +25,7 @@ use remembrancer_schema::{Origin, TreeHash};
 use crate::failure::Failure;
 
 pub(crate) use evidence::{Evidence, Suspicion};
+pub(crate) use following::{Following, LedgerAddress};
 pub(crate) use http::router;
 use memory::Memory;
 pub(crate) use memory::lock;
@@ -109,6 +111,26 @@ impl Witness {
     /// Number of ledgers.
     pub(crate) fn ledgers(&self) -> usize {
         self.ledgers.len()
+    }
+
+    /// The last checkpoint that was signed or seen of a ledger.
+    fn last(&self, origin: &Origin) -> Option<Checkpoint> {
+        let ledger = self.ledgers.get(origin)?;
+        let memory = ledger.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let (size, root) = memory.last()?;
+        let origin = origin.clone();
+        Some(Checkpoint { origin, size, root })
+    }
+
+    /// Keeps a checkpoint that its ledger signed and that cannot stand beside the last one.
+    fn suspect(&self, suspicion: Suspicion, origin: &Origin, shown: &str) {
+        let Some(ledger) = self.ledgers.get(origin) else {
+            return;
+        };
+        let memory = ledger.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = memory.note() {
+            self.evidence.keep(suspicion, origin, seen, shown);
+        }
     }
 
     /// Looks at a submitted checkpoint, remembers it, and returns the signature line. Waits for the disk.

@@ -22,6 +22,15 @@ pub(super) struct AddCheckpoint<'a> {
     pub(super) note: &'a str,
 }
 
+/// The body that asks for a checkpoint to be taken.
+pub(super) fn body(old: u64, proof: &[TreeHash], note: &str) -> String {
+    let proof: String = proof
+        .iter()
+        .map(|hash| format!("{}\n", STANDARD.encode(hash.as_bytes())))
+        .collect();
+    format!("old {old}\n{proof}\n{note}")
+}
+
 impl<'a> AddCheckpoint<'a> {
     pub(super) fn parse(body: &'a str) -> Result<Self, Refusal> {
         let wrong = |what: &str| Refusal::Malformed(what.to_owned());

@@ -58,11 +58,7 @@ impl Ledger {
         } else {
             Vec::new()
         };
-        let proof: String = proof
-            .iter()
-            .map(|hash| format!("{}\n", STANDARD.encode(hash.as_bytes())))
-            .collect();
-        format!("old {old}\n{proof}\n{}", self.note(size))
+        request::body(old, &proof, &self.note(size))
     }
 }
 
@@ -104,9 +100,7 @@ fn a_growing_ledger_is_signed_and_what_was_signed_is_remembered() {
     let key = witness.verifier_key();
     drop(witness);
     // Another start, without its name: the same witness.
-    let witness = Witness::open(folder.path(), None, vec![ledger.key()])
-        .ok()
-        .expect("opens");
+    let witness = Witness::open(folder.path(), None, vec![ledger.key()]).expect("opens");
     assert_eq!(witness.verifier_key(), key);
     assert_eq!(
         witness.add_checkpoint(&ledger.request(8, 20)),
@@ -236,7 +230,7 @@ fn requests_that_are_not_sound_are_refused_each_in_its_way_and_change_nothing() 
 fn a_folder_belongs_to_one_witness_and_one_key_of_each_ledger() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::new(3);
-    let held = lock(folder.path()).ok().expect("takes");
+    let held = lock(folder.path()).expect("takes");
     assert!(lock(folder.path()).is_err(), "two at once");
     drop(held);
     let witness = open(folder.path(), &ledger);

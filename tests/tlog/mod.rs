@@ -85,7 +85,8 @@ fn conformance_an_independent_follower_sees_what_was_changed_in_a_copied_log() {
         );
     }
     // A shorter log, another root, another signature: each is another text, or another key's.
-    let edits: [(&dyn Fn(&str) -> String, &str); 4] = [
+    type Edit<'a> = &'a dyn Fn(&str) -> String;
+    let edits: [(Edit<'_>, &str); 4] = [
         (
             &|note| note.replacen(&format!("\n{size}\n"), "\n7\n", 1),
             "does not verify",

@@ -24,8 +24,20 @@ struct Witness {
 
 impl Witness {
     fn start(data: &Path, ledger: &str, listen: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_remembrancer"))
-            .args(["witness", "--ledger", ledger, "--listen", listen, "--data"])
+        Self::following(data, ledger, listen, None)
+    }
+
+    /// The same with a key that reads the ledger, which is looked at every second.
+    fn following(data: &Path, ledger: &str, listen: &str, key: Option<&str>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_remembrancer"));
+        command.env_remove("REMEMBRANCER_KEY");
+        if let Some(key) = key {
+            command.env("REMEMBRANCER_KEY", key);
+        }
+        let mut child = command
+            .args([
+                "witness", "--ledger", ledger, "--listen", listen, "--every", "1", "--data",
+            ])
             .arg(data)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -255,4 +267,66 @@ fn conformance_a_witness_refuses_a_ledger_that_went_back_and_then_another_way() 
     let more = post_notes(&server, &begun.writer, 3);
     wait_for(&server, log, "signed", |_, body| is_of(body, more));
     follower.must(&log.at(&server), &["--witness", &witness.vkey]);
+}
+
+#[test]
+fn conformance_a_witness_looks_for_itself_at_a_ledger_that_does_not_ask() {
+    let Some(follower) = Follower::new() else {
+        return;
+    };
+    let begun = begin(&follower, 20);
+    let (data, log) = (&begun.data, &begun.log);
+    let other = data.with_file_name("other");
+    copy_folder(data, &other);
+    let look = |server: &Server| {
+        let ledger = format!("{}@{}", log.vkey, server.url);
+        Witness::following(&begun.witness_data, &ledger, "127.0.0.1:0", log.key())
+    };
+    let wait_for_file = |what: &str, folder: PathBuf, holds: &dyn Fn(&str, &str) -> bool| {
+        let started = Instant::now();
+        loop {
+            let files = fs::read_dir(&folder)
+                .into_iter()
+                .flatten()
+                .map(Result::unwrap);
+            let is_there = files.filter(|file| file.path().is_file()).any(|file| {
+                let text = fs::read_to_string(file.path()).unwrap_or_default();
+                holds(&file.file_name().to_string_lossy(), &text)
+            });
+            if is_there {
+                return;
+            }
+            assert!(started.elapsed() < PATIENCE, "{what}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let remembers = |size: u64| {
+        wait_for_file(
+            &format!("{size}"),
+            begun.witness_data.clone(),
+            &|name, text| name.ends_with(".checkpoint") && is_of(text, size),
+        );
+    };
+    let server = Server::start_on(data);
+    let witness = look(&server);
+    remembers(begun.size);
+    // Over the border of a tile.
+    let size = post_notes(&server, &begun.writer, 300);
+    remembers(size);
+    drop((witness, server));
+
+    // The older copy does not have the tiles that the newer one had.
+    let server = Server::start_on(&other);
+    let witness = look(&server);
+    let evidence = begun.witness_data.join("evidence");
+    wait_for_file("older", evidence.clone(), &|name, _| {
+        name.ends_with("-older.txt")
+    });
+    let forked = post_notes(&server, &begun.writer, 400);
+    assert!(forked > size);
+    wait_for_file("forked", evidence, &|name, text| {
+        name.contains("-not-extended-") && text.contains(&format!("\n{forked}\n"))
+    });
+    drop((witness, server));
+    remembers(size);
 }

@@ -134,7 +134,7 @@ fn shown(endpoint: &str) -> String {
 }
 
 /// TLS needs one implementation of its algorithms per process; whoever makes a client first installs it.
-pub(crate) fn install_crypto_provider() {
+pub fn install_crypto_provider() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Another thread may have been faster, which is as good.
         drop(rustls::crypto::ring::default_provider().install_default());

@@ -220,5 +220,6 @@ fn bundles_of_entries_are_read_whole_or_not_at_all() {
         assert_eq!(read_entries(&bundle, width), Err(TileError::Bundle(width)));
     }
     let too_long = vec![0; ENTRY_BYTES_MAX + 1];
-    assert_eq!(write_entries([&too_long[..]]), Err(TileError::Bundle(1)));
+    let refused = write_entries([&too_long[..]]);
+    assert_eq!(refused, Err(TileError::Entry(ENTRY_BYTES_MAX + 1)));
 }
