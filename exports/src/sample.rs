@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use remembrancer_replay::analysis::{
     Absence, Action, Aftermath, Anatomy, Budget, Constraint, Content, ContextPart, Controls,
-    Decision, DeclaredMutation, Evidence, Finding, FindingKind, Floor, Intent, Mutation, Overview,
-    PartFate, Presence, PresenceState, Response, Returned, Risk, ScopeVerdict, Score, Severity,
-    Summary, Turn,
+    Decision, DeclaredMutation, Evidence, Finding, FindingKind, Floor, FoundPlaces, Intent,
+    Mutation, Overview, PartFate, Presence, PresenceState, Response, Returned, Risk, ScopeVerdict,
+    Score, Severity, Summary, Turn,
 };
 use remembrancer_replay::{Analysis, RecordedEvent, RecordedPayload, SessionRecord};
 use remembrancer_schema::commitment::commit;
@@ -216,7 +216,7 @@ fn turn(number: u32, parts: &[u32], unknown: Option<&str>) -> Turn {
         number,
         entry: unknown.is_none().then_some(u64::from(number)),
         time: Some("2026-11-30T08:00:01Z".to_owned()),
-        parts: parts.to_vec(),
+        parts: parts.iter().copied().collect(),
         unknown: unknown.map(str::to_owned),
         tokens: Some(TokenCount {
             count: 1000,
@@ -379,30 +379,27 @@ fn prohibited_action(first_index: u64) -> Action {
 
 fn present() -> Presence {
     Presence {
-        state: Some(PresenceState::Verbatim),
-        evidence: vec![Evidence {
-            state: PresenceState::Verbatim,
-            position: 0,
-            part: 0,
-            range: Some((12, 29)),
-            tokens_from_end: 20,
-            note: None,
-            alteration: None,
-        }],
+        evidence: FoundPlaces::new(
+            30,
+            [Evidence {
+                state: PresenceState::Verbatim,
+                position: 0,
+                part: 0,
+                range: Some((12, 29)),
+                tokens_to_part_end: 12,
+                tokens_behind: 2,
+                note: None,
+                alteration: None,
+            }],
+        ),
         at_risk: Some(Risk::OnlyInMessages),
-        reason: None,
-        last_present: None,
-        left_with: None,
+        ..Presence::of(Some(PresenceState::Verbatim))
     }
 }
 
 fn absent(state: impl Into<Option<PresenceState>>) -> Presence {
     Presence {
-        state: state.into(),
-        evidence: Vec::new(),
-        at_risk: None,
-        reason: Some("nothing found".to_owned()),
-        last_present: None,
-        left_with: None,
+        reason: Some("nothing found".into()),
+        ..Presence::of(state.into())
     }
 }

@@ -141,21 +141,17 @@ fn estimated_sizes(mutation: &Mutation, timeline: &ContextTimeline) -> Option<Gr
     }
     let turn = known_turn(timeline, mutation.turn)?;
     let before = known_turn(timeline, mutation.previous_turn?)?;
-    let appended: Vec<PartIndex> = mutation
-        .fates
-        .iter()
-        .filter(|fate| fate.appended)
-        .map(|fate| fate.part)
-        .collect();
+    let appended = mutation.fates.iter().filter(|fate| fate.appended);
     Some(Growth {
         source: TokenSource::Estimated,
-        before: estimate(timeline, &before.parts).saturating_add(estimate(timeline, &appended)),
+        before: estimate(timeline, &before.parts)
+            .saturating_add(estimate(timeline, appended.map(|fate| fate.part))),
         after: estimate(timeline, &turn.parts),
     })
 }
 
-fn estimate(timeline: &ContextTimeline, parts: &[PartIndex]) -> u64 {
-    parts.iter().fold(0, |sum: u64, &part| {
+fn estimate(timeline: &ContextTimeline, parts: impl IntoIterator<Item = PartIndex>) -> u64 {
+    parts.into_iter().fold(0, |sum: u64, part| {
         sum.saturating_add(timeline.part(part).estimated_tokens)
     })
 }

@@ -7,6 +7,7 @@ mod authority;
 mod control;
 mod finding;
 mod mutation;
+mod part_list;
 mod presence;
 mod price;
 mod scope;
@@ -28,7 +29,8 @@ pub use authority::{Attribution, AuthoritySupport};
 pub use control::{ChangedState, Controls, EmptiedSummary, FoundControl, NeverStated};
 pub use finding::{Finding, FindingKind, Severity};
 pub use mutation::{Budget, Clearing, DeclaredMutation, Disagreement, Floor, Mutation, PartFate};
-pub use presence::{Evidence, Presence, PresenceState, Risk};
+pub use part_list::{PartList, Parts};
+pub use presence::{Evidence, FoundPlaces, Presence, PresenceState, Reason, Risk};
 pub use price::{
     AnatomyDifference, Difference, DifferingLabel, PriceOfRemembering, PricedCompaction,
 };
@@ -239,10 +241,8 @@ pub struct Turn {
     pub entry: Option<u64>,
     /// Its time.
     pub time: Option<String>,
-    /// The context's parts, in order. Serialised as runs of consecutive positions, `[first, one past the last]`: a context
-    /// mostly is the one before and a little more, and its list would otherwise make the analysis quadratic.
-    #[serde(serialize_with = "as_runs")]
-    pub parts: Vec<PartIndex>,
+    /// The context's parts, in order.
+    pub parts: PartList,
     /// Why the context is not wholly known: not captured, or built on a turn that is not.
     pub unknown: Option<String>,
     /// Why parts that were sent may be missing from it.
@@ -290,11 +290,6 @@ pub struct Summary {
     pub prohibited_without_trace: u64,
     /// The longest run of consecutive turns during which one limit had no trace.
     pub longest_gap_turns: u64,
-}
-
-fn as_runs<S: serde::Serializer>(parts: &[PartIndex], serializer: S) -> Result<S::Ok, S::Error> {
-    let runs = parts.chunk_by(|left, right| left.checked_add(1) == Some(*right));
-    serializer.collect_seq(runs.map(|run| (run[0], u64::from(run[0]) + run.len() as u64)))
 }
 
 impl Analysis {

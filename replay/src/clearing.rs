@@ -57,7 +57,7 @@ fn older_reasoning(timeline: &ContextTimeline, turn: &Turn) -> Vec<u32> {
     let newest = turn
         .parts
         .iter()
-        .map(|&part| timeline.part(part))
+        .map(|part| timeline.part(part))
         .filter(|part| is_reasoning(part))
         .filter_map(|part| part.message)
         .max();
@@ -73,7 +73,7 @@ fn positions(
 ) -> Vec<u32> {
     let parts = turn.parts.iter().zip(0u32..);
     parts
-        .filter(|(part, _)| is_meant(timeline.part(**part)))
+        .filter(|(part, _)| is_meant(timeline.part(*part)))
         .map(|(_, position)| position)
         .collect()
 }

@@ -13,6 +13,7 @@ use crate::analysis::{Analysis, Content, ContextPart, PartIndex, Turn};
 use crate::reading::{LeftOut, Reading};
 use crate::record::SessionRecord;
 pub(crate) use building::Contexts;
+use building::Room;
 
 /// Every context of a session, with parts and contents held once.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -102,11 +103,11 @@ pub(crate) fn estimated_tokens(text: &str) -> u64 {
 
 /// Rebuilds the contexts, and names the entries that do not count because their turn was told before.
 pub(crate) fn rebuild(record: &SessionRecord) -> (ContextTimeline, Vec<LeftOut>) {
-    rebuild_within(record, building::POSITIONS_MAX)
+    rebuild_within(record, Room::WHOLE)
 }
 
-/// Contexts that no longer fit into `room` parts in all are not known.
-fn rebuild_within(record: &SessionRecord, room: usize) -> (ContextTimeline, Vec<LeftOut>) {
+/// Contexts that no longer fit into `room` are not known.
+fn rebuild_within(record: &SessionRecord, room: Room) -> (ContextTimeline, Vec<LeftOut>) {
     let mut reading = Reading::of(record);
     let mut contexts = Contexts::with_room(room);
     let mut timeline = ContextTimeline::default();

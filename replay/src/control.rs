@@ -9,7 +9,7 @@ use remembrancer_schema::{ContentHash, SessionId};
 
 use crate::analysis::{
     ChangedState, ConstraintIndex, Controls, EmptiedSummary, FoundControl, Mutation, NeverStated,
-    PartIndex, Presence, PresenceState,
+    PartList, Presence, PresenceState,
 };
 use crate::constraint;
 use crate::context::{ContextTimeline, DeclaredConstraint};
@@ -238,18 +238,18 @@ fn emptied(
             .flat_map(|clearing| clearing.cleared.iter().chain(&clearing.possible))
             .copied()
             .collect();
-        let without: Vec<PartIndex> = turn
+        let without: PartList = turn
             .parts
             .iter()
             .zip(0u32..)
             .filter(|(_, position)| {
                 brought.binary_search(position).is_err() && !cleared.contains(position)
             })
-            .map(|(&part, _)| part)
+            .map(|(part, _)| part)
             .collect();
         let summaries = brought
             .iter()
-            .filter_map(|&position| turn.parts.get(position as usize).copied())
+            .filter_map(|&position| turn.parts.get(position as usize))
             .collect();
         let states = seen.states(checked.timeline, &without, checked.constraints.len());
         controls.push(EmptiedSummary {

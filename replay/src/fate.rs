@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use remembrancer_schema::payload::{Fate, MutationKind, PartKind};
 
 use crate::alignment;
-use crate::analysis::{Absence, ContextPart, PartFate, PartIndex};
+use crate::analysis::{Absence, ContextPart, PartFate, PartIndex, PartList};
 use crate::context::{ContextTimeline, PartKey};
 use crate::repetition::is_repeated;
 
@@ -25,12 +25,13 @@ pub(crate) struct DerivedChange {
 /// Compares two consecutive contexts; `None` if the one after is the one before with parts appended.
 pub(crate) fn derive(
     timeline: &ContextTimeline,
-    before: &[PartIndex],
-    after: &[PartIndex],
+    before: &PartList,
+    after: &PartList,
 ) -> Option<DerivedChange> {
     if after.starts_with(before) {
         return None;
     }
+    let (before, after) = (&before.to_vec()[..], &after.to_vec()[..]);
     let comparison = Comparison::new(timeline, before, after);
     let is_growth = comparison.aligned.len() == before.len()
         && comparison.aligned.iter().all(|(old, new)| old == new);

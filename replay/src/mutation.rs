@@ -318,7 +318,7 @@ fn disagreements(
         .cloned()
         .collect();
     match change {
-        Some(change) => declaration::compare(timeline, &said, &change.fates, &turn.parts),
+        Some(change) => declaration::compare(timeline, &said, &change.fates, &turn.parts.to_vec()),
         None if is_clearing => Vec::new(),
         None => unchanged(mutated).into_iter().collect(),
     }

@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::analysis::{
-    Absence, Mutation, MutationIndex, PartIndex, Presence, PresenceState, Risk, Turn,
+    Absence, FoundPlaces, Mutation, MutationIndex, PartIndex, PartList, Presence, PresenceState,
+    Reason, Risk, Turn,
 };
 use crate::context::{ContextTimeline, DeclaredConstraint};
 use crate::sighting::{Sightings, Watch};
@@ -117,6 +118,11 @@ impl Seen {
                     }
                 }
             }
+            if let Some(before) = matrix.last() {
+                for (presence, before) in row.iter_mut().zip(before) {
+                    share(presence, before);
+                }
+            }
             matrix.push(row);
         }
         shown.forget(timeline);
@@ -136,7 +142,7 @@ impl Seen {
     pub(crate) fn states(
         &mut self,
         timeline: &ContextTimeline,
-        parts: &[PartIndex],
+        parts: &PartList,
         constraints: usize,
     ) -> Vec<PresenceState> {
         let Self { watch, shown, .. } = self;
@@ -211,12 +217,12 @@ fn judge(window: &Window<'_>, unknown: Option<&str>, constraint: usize) -> Prese
     let (state, reason) = judged(window, unknown, constraint);
     Presence {
         state: Some(state),
-        evidence: window.evidence(constraint, EVIDENCE_MAX),
+        evidence: FoundPlaces::new(window.tokens(), window.evidence(constraint, EVIDENCE_MAX)),
         at_risk: state
             .is_present()
             .then(|| window.risk(constraint))
             .flatten(),
-        reason,
+        reason: reason.map(Reason::from),
         last_present: None,
         left_with: None,
     }
@@ -263,30 +269,27 @@ fn not_yet_declared(presence: &mut Presence, declared: &DeclaredConstraint) {
         None => "it was declared only after the last recorded turn".to_owned(),
     };
     presence.state = None;
-    presence.evidence.clear();
-    presence.reason = Some(format!("{}: {when}", Presence::NOT_YET_DECLARED));
+    presence.evidence = FoundPlaces::default();
+    presence.reason = Some(format!("{}: {when}", Presence::NOT_YET_DECLARED).into());
 }
 
-/// Says in words why a constraint without trace has none. `cleared` is how many of the turn's parts its provider cleared.
+/// Says why a constraint without trace has none. `cleared` is how many of the turn's parts its provider cleared.
 fn explain(presence: &mut Presence, turn: &Turn, cleared: usize) {
     if presence.has_no_trace() {
         let parts = turn.parts.len().saturating_sub(cleared);
-        let of_this = match cleared {
-            0 => "of this context",
-            _ => "that the provider left of this context",
-        };
-        let before = match presence.last_present {
-            Some(last) => format!("it was last present at turn {last}"),
-            None => "it was present in no earlier recorded context".to_owned(),
-        };
-        let (noun, verb) = if parts == 1 {
-            ("part", "is")
-        } else {
-            ("parts", "are")
-        };
-        presence.reason = Some(format!(
-            "no textual trace: the {parts} {noun} {of_this} {verb} known, and none holds its words together; {before}"
-        ));
+        presence.reason = Some(Reason::NoTrace {
+            parts: u32::try_from(parts).unwrap_or(u32::MAX),
+            is_cleared: cleared > 0,
+            last_present: presence.last_present,
+        });
+    }
+}
+
+/// Lets a cell hold together with the one of the turn before what is the same in both.
+fn share(presence: &mut Presence, before: &Presence) {
+    presence.evidence.share(&before.evidence);
+    if let (Some(reason), Some(known)) = (&mut presence.reason, &before.reason) {
+        reason.share(known);
     }
 }
 

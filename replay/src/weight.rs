@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::Analysis;
 use crate::analysis::{
     Action, Alteration, Constraint, ConstraintIndex, Content, ContextPart, Decision,
-    EmptiedSummary, Evidence, Finding, Mutation, PartFate, PartIndex, Presence, Response, Returned,
+    EmptiedSummary, Evidence, Finding, Mutation, PartFate, Presence, Reason, Response, Returned,
     Turn,
 };
 
@@ -32,7 +32,6 @@ pub fn bytes_held(analysis: &Analysis) -> usize {
         })
         + sum(&analysis.actions, of_action)
         + of_rows(&analysis.presence)
-        + of_alterations(&analysis.presence)
         + sum(&analysis.findings, |finding: &Finding| {
             finding.message.len()
         })
@@ -43,7 +42,7 @@ fn of_turn(turn: &Turn) -> usize {
         sum(&response.text, |text: &String| text.len())
             + sum(&response.calls, |call| call.call_id.len() + call.tool.len())
     };
-    turn.parts.len() * size_of::<PartIndex>()
+    turn.parts.bytes()
         + text(turn.unknown.as_ref())
         + text(turn.incomplete.as_ref())
         + turn.response.as_ref().map_or(0, of_response)
@@ -107,21 +106,46 @@ fn beyond_decision(decision: &Decision) -> usize {
         + text(decision.reason.as_ref())
 }
 
-/// The rows of a matrix of presence, without the alterations that its evidence shares.
+/// The rows of a matrix of presence. What cells share is counted once.
 pub(crate) fn of_rows(rows: &[Vec<Presence>]) -> usize {
-    sum(rows, |cells: &Vec<Presence>| sum(cells, of_cell))
+    let mut shared = Shared::default();
+    sum(rows, |cells: &Vec<Presence>| {
+        sum(cells, |cell| shared.of_cell(cell))
+    })
 }
 
-/// The alterations that evidence names, each once.
-fn of_alterations(rows: &[Vec<Presence>]) -> usize {
-    let mut counted: HashSet<*const Alteration> = HashSet::new();
-    rows.iter()
-        .flatten()
-        .flat_map(|presence| &presence.evidence)
-        .filter_map(|evidence| evidence.alteration.as_ref())
-        .filter(|&alteration| counted.insert(Arc::as_ptr(alteration)))
-        .map(|alteration| of_alteration(alteration))
-        .sum()
+/// What was counted already, by its address.
+#[derive(Default)]
+struct Shared {
+    counted: HashSet<*const ()>,
+}
+
+impl Shared {
+    fn is_new<T: ?Sized>(&mut self, held: &Arc<T>) -> bool {
+        self.counted.insert(Arc::as_ptr(held).cast())
+    }
+
+    fn of_cell(&mut self, cell: &Presence) -> usize {
+        let reason = match &cell.reason {
+            Some(Reason::Words(words)) if self.is_new(words) => words.len(),
+            _ => 0,
+        };
+        let places = cell.evidence.shared();
+        if places.is_empty() || !self.is_new(places) {
+            return reason;
+        }
+        let mut bytes = reason + size_of_val::<[_]>(places);
+        for place in places.iter() {
+            if self.is_new(place) {
+                bytes += size_of::<Evidence>() + text(place.note.as_ref());
+                bytes += match &place.alteration {
+                    Some(alteration) if self.is_new(alteration) => of_alteration(alteration),
+                    _ => 0,
+                };
+            }
+        }
+        bytes
+    }
 }
 
 /// An alteration with its texts.
@@ -132,15 +156,8 @@ pub(crate) fn of_alteration(alteration: &Alteration) -> usize {
         + alteration.difference.len()
 }
 
-fn of_cell(presence: &Presence) -> usize {
-    text(presence.reason.as_ref())
-        + sum(&presence.evidence, |evidence: &Evidence| {
-            text(evidence.note.as_ref())
-        })
-}
-
 /// The elements of a list themselves, and what each of them points to.
-fn sum<T>(list: &[T], beyond: impl Fn(&T) -> usize) -> usize {
+fn sum<T>(list: &[T], beyond: impl FnMut(&T) -> usize) -> usize {
     size_of_val(list) + list.iter().map(beyond).sum::<usize>()
 }
 
@@ -153,7 +170,7 @@ mod tests {
     use remembrancer_schema::payload::ReturnStatus;
 
     use super::*;
-    use crate::analysis::{AlterationKind, PresenceState};
+    use crate::analysis::{AlterationKind, FoundPlaces, PartIndex, PresenceState};
 
     #[test]
     fn texts_parts_and_cells_weigh() {
@@ -172,10 +189,15 @@ mod tests {
         });
         assert!(parts >= 1_000 * size_of::<ContextPart>());
         let contexts = grown(|analysis| analysis.turns[0].parts.extend(vec![0; 1_000]));
-        assert_eq!(contexts, 1_000 * size_of::<PartIndex>());
+        assert!(contexts >= 1_000 * size_of::<PartIndex>(), "{contexts}");
+        let longer = grown(|analysis| analysis.turns[0].parts.extend(1..1_000));
+        assert_eq!(
+            longer, 0,
+            "what goes on where a context ends is held as its end"
+        );
         let cells = grown(|analysis| {
             let mut cells = analysis.presence[0].clone();
-            cells[0].evidence.clear();
+            cells[0].evidence = FoundPlaces::default();
             cells[0].reason = None;
             let cell = cells[0].clone();
             analysis.presence.push(vec![cell; 1_000]);
@@ -204,12 +226,13 @@ mod tests {
                 position: 0,
                 part: 0,
                 range: None,
-                tokens_from_end: 0,
+                tokens_to_part_end: 0,
+                tokens_behind: 0,
                 note: None,
                 alteration: Some(alteration),
             };
             let cell = Presence {
-                evidence: vec![evidence],
+                evidence: FoundPlaces::new(0, [evidence]),
                 ..cell
             };
             analysis.presence.push(vec![cell.clone(), cell]);

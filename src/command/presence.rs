@@ -236,7 +236,7 @@ mod tests {
                 number: 1,
                 entry: Some(2),
                 time: None,
-                parts: Vec::new(),
+                parts: Default::default(),
                 unknown: None,
                 incomplete: None,
                 tokens: None,
@@ -270,12 +270,8 @@ mod tests {
     #[test]
     fn marks_are_explained_where_they_stand_behind_a_state_and_not_in_a_name() {
         let presence = |state, at_risk| Presence {
-            state,
-            evidence: Vec::new(),
             at_risk,
-            reason: None,
-            last_present: None,
-            left_with: None,
+            ..Presence::of(state)
         };
         let marks = |presence| marks(&analysis(presence), &[0]);
         let verbatim = Some(PresenceState::Verbatim);

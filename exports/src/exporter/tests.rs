@@ -319,7 +319,7 @@ fn stays_unfold_to_the_contexts() {
         context.sort_unstable();
         let expected: Vec<_> = (0u64..)
             .zip(&turn.parts)
-            .map(|(position, &part)| (Some(position), Some(u64::from(part))))
+            .map(|(position, part)| (Some(position), Some(u64::from(part))))
             .collect();
         assert_eq!(context, expected, "turn {}", turn.number);
     }

@@ -191,7 +191,7 @@ impl SessionTable for ContextParts {
             for stay in open.drain(turn.parts.len().min(open.len())..) {
                 write(stay, index)?;
             }
-            for (position, &part) in turn.parts.iter().enumerate() {
+            for (position, part) in turn.parts.iter().enumerate() {
                 let stay = Stay {
                     part,
                     position,

@@ -1,6 +1,6 @@
 //! One row per turn and constraint.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use remembrancer_replay::analysis::{Constraint, Evidence, Mutation, Presence, Risk};
 use remembrancer_replay::{Analysis, SessionRecord};
@@ -23,7 +23,7 @@ pub(crate) struct PresenceRow<'a> {
 
 impl PresenceRow<'_> {
     fn first(&self) -> Option<&Evidence> {
-        self.presence.evidence.first()
+        self.presence.evidence.first().map(Arc::as_ref)
     }
 
     fn is_declared(&self) -> bool {
@@ -103,7 +103,7 @@ impl Table for PresenceTable {
         ),
         column(
             "reason",
-            MaybeText(|row| row.presence.reason.as_deref().map(Cow::from)),
+            MaybeText(|row| row.presence.reason_in_words()),
             "For states without evidence, why.",
         ),
         measured(
@@ -157,7 +157,10 @@ impl Table for PresenceTable {
         measured(
             "evidence_from_end",
             "tokens",
-            MaybeCount(|row| row.first().map(|evidence| evidence.tokens_from_end)),
+            MaybeCount(|row| {
+                let places = &row.presence.evidence;
+                Some(places.tokens_from_end(places.first()?))
+            }),
             "Estimated distance between the match and the end of the context.",
         ),
     ];

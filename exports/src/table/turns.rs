@@ -178,7 +178,7 @@ impl SessionTable for Turns {
             let estimated_tokens = turn
                 .parts
                 .iter()
-                .filter_map(|&part| analysis.parts.get(part as usize))
+                .filter_map(|part| analysis.parts.get(part as usize))
                 .map(|part| part.estimated_tokens)
                 .sum();
             file.push(&TurnRow {

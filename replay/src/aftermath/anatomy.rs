@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use remembrancer_schema::payload::{ConstraintKind, MutationKind, PartKind, TokenSource};
 
 use super::{Known, Stubs, known_turn};
-use crate::analysis::{Anatomy, Mutation, PartIndex, Turn};
+use crate::analysis::{Anatomy, Mutation, PartIndex, PartList, Turn};
 use crate::context::ContextTimeline;
 
 /// Takes contexts apart, mutation after mutation.
@@ -63,7 +63,7 @@ impl<'a> Anatomist<'a> {
             total: 0,
             told: turn.tokens,
         };
-        for &index in &turn.parts {
+        for index in &turn.parts {
             let part = timeline.part(index);
             let carries = || carriers.contains(&index);
             let field = match part.kind {
@@ -104,10 +104,10 @@ impl<'a> Anatomist<'a> {
 }
 
 /// Contents of the user's parts before the agent's first words.
-fn opening(timeline: &ContextTimeline, parts: &[PartIndex]) -> HashSet<usize> {
+fn opening(timeline: &ContextTimeline, parts: &PartList) -> HashSet<usize> {
     parts
         .iter()
-        .map(|&index| timeline.part(index))
+        .map(|index| timeline.part(index))
         .take_while(|part| {
             !matches!(
                 part.kind,

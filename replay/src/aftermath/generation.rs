@@ -65,8 +65,8 @@ impl Depths {
             .parts
             .iter()
             .zip(0u32..)
-            .filter(|&(&part, _)| is_summary(part))
-            .map(|(&part, position)| SummaryPart {
+            .filter(|&(part, _)| is_summary(part))
+            .map(|(part, position)| SummaryPart {
                 part,
                 position,
                 generation: self.depth(timeline, part),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use remembrancer_schema::payload::PartKind;
 
-use crate::analysis::{Action, Orphan, OrphanKind, PartIndex, Turn};
+use crate::analysis::{Action, Orphan, OrphanKind, PartList, Turn};
 use crate::context::ContextTimeline;
 
 /// When calls were sent and answered, by id: ledger entries. Of two calls with one id the first counts.
@@ -21,9 +21,9 @@ struct Halves<'a> {
 }
 
 impl<'a> Halves<'a> {
-    fn of(timeline: &'a ContextTimeline, parts: &[PartIndex]) -> Self {
+    fn of(timeline: &'a ContextTimeline, parts: &PartList) -> Self {
         let mut halves = Self::default();
-        for &index in parts {
+        for index in parts {
             let part = timeline.part(index);
             if let Some(call) = part.call_id.as_deref() {
                 match part.kind {
@@ -78,7 +78,7 @@ impl<'a> Calls<'a> {
                     && existed(self.by_id.get(call).and_then(|&(_, returned)| returned))
         };
         let mut orphans = Vec::new();
-        for (&index, position) in turn.parts.iter().zip(0u32..) {
+        for (index, position) in turn.parts.iter().zip(0u32..) {
             let part = timeline.part(index);
             let Some(call) = part.call_id.as_deref() else {
                 continue;

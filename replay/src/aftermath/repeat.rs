@@ -184,12 +184,12 @@ impl Repeats {
     /// The keys of the calls whose results stand in a context in full.
     fn standing(&mut self, turn: &Turn, stubs: &Stubs, known: Known<'_>) -> HashSet<usize> {
         effort::spend(turn.parts.len());
-        let results = turn.parts.iter().filter(|&&index| {
+        let results = turn.parts.iter().filter(|&index| {
             known.timeline.part(index).kind == PartKind::ToolResult
                 && !stubs.contains(known.timeline, index)
         });
         let mut standing = HashSet::new();
-        for &index in results {
+        for index in results {
             let Some(call) = known.timeline.part(index).call_id.as_deref() else {
                 continue;
             };

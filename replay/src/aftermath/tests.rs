@@ -349,7 +349,7 @@ fn the_anatomy_names_every_part_once() {
         .anatomy
         .expect("the context is known");
     let estimate = |from: usize, to: usize| -> u64 {
-        analysis.turns[1].parts[from..to]
+        analysis.turns[1].parts.to_vec()[from..to]
             .iter()
             .map(|&part| analysis.parts[part as usize].estimated_tokens)
             .sum()

@@ -304,4 +304,5 @@ fn what_waits_for_a_call_and_what_texts_show_weighs() {
     );
 }
 
+mod growth;
 mod late;

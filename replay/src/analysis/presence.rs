@@ -1,10 +1,16 @@
 //! How constraints stand in contexts, with what that rests on.
 
+mod found_places;
+mod reason;
+
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::{Alteration, MutationIndex, PartIndex};
+pub use found_places::FoundPlaces;
+pub use reason::Reason;
 
 /// How a constraint stands in a context, from the strongest state to the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -68,11 +74,11 @@ pub struct Presence {
     /// had declared yet cannot be missing.
     pub state: Option<PresenceState>,
     /// Where it was found, the strongest first; at most eight places.
-    pub evidence: Vec<Evidence>,
+    pub evidence: FoundPlaces,
     /// Present, but only where the next compaction may take it.
     pub at_risk: Option<Risk>,
     /// For states without evidence: why.
-    pub reason: Option<String>,
+    pub reason: Option<Reason>,
     /// The last turn before this one at which it was present.
     pub last_present: Option<u32>,
     /// The mutation between that turn and the next, if the constraint was not present after it.
@@ -82,6 +88,23 @@ pub struct Presence {
 impl Presence {
     /// How the state of a constraint that is not declared yet is written, where states are written in words.
     pub const NOT_YET_DECLARED: &str = "not yet declared";
+
+    /// How a constraint stands where nothing more is known of it than that.
+    pub fn of(state: Option<PresenceState>) -> Self {
+        Self {
+            state,
+            evidence: FoundPlaces::default(),
+            at_risk: None,
+            reason: None,
+            last_present: None,
+            left_with: None,
+        }
+    }
+
+    /// The reason in words.
+    pub fn reason_in_words(&self) -> Option<Cow<'_, str>> {
+        self.reason.as_ref().map(Reason::in_words)
+    }
 
     /// Whether the constraint counts as present.
     pub fn is_present(&self) -> bool {
@@ -104,8 +127,9 @@ pub enum Risk {
     OnlyInMessages,
 }
 
-/// One place where a constraint's words stand.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// One place where a constraint's words stand. How far it is from the end of a context, that context's
+/// [`FoundPlaces::tokens_from_end`] says.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// The state that this place alone would give.
     pub state: PresenceState,
@@ -115,11 +139,12 @@ pub struct Evidence {
     pub part: PartIndex,
     /// Bytes of the part's text that matched: start and end.
     pub range: Option<(usize, usize)>,
-    /// Estimated tokens between the match and the end of the context.
-    pub tokens_from_end: u64,
+    /// Estimated tokens of the context up to the end of the part.
+    pub tokens_to_part_end: u64,
+    /// Estimated tokens of the part behind the match.
+    pub tokens_behind: u64,
     /// What was found, in words.
     pub note: Option<String>,
     /// For a place that restates it with a difference: which, with both texts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub alteration: Option<Arc<Alteration>>,
 }

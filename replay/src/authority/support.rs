@@ -6,7 +6,7 @@ use std::ops::Range;
 use remembrancer_schema::payload::{PartKind, PartOrigin};
 
 use super::claim::{Claim, is_content};
-use crate::analysis::{AuthoritySupport, ContextPart, PartIndex};
+use crate::analysis::{AuthoritySupport, ContextPart, PartIndex, PartList};
 use crate::context::ContextTimeline;
 use crate::effort;
 use crate::folding::{Escapes, Folded};
@@ -65,17 +65,25 @@ fn is_theirs(part: &ContextPart) -> bool {
 fn parts_before(timeline: &ContextTimeline) -> HashMap<PartIndex, PartIndex> {
     let mut before = HashMap::new();
     let mut known = 0;
+    let mut seen = &PartList::default();
     for turn in &timeline.turns {
-        for pair in turn.parts.windows(2) {
-            // Later contexts repeat the parts of earlier ones.
-            if pair[1] >= known
-                && timeline.part(pair[1]).kind == PartKind::User
-                && timeline.part(pair[0]).kind == PartKind::Assistant
+        // Later contexts repeat the parts of earlier ones.
+        let same = turn.parts.common_start(seen);
+        let mut last = same
+            .checked_sub(1)
+            .and_then(|position| turn.parts.get(position));
+        for part in turn.parts.iter_from(same) {
+            if let Some(previous) = last.replace(part)
+                && part >= known
+                && timeline.part(part).kind == PartKind::User
+                && timeline.part(previous).kind == PartKind::Assistant
             {
-                before.entry(pair[1]).or_insert(pair[0]);
+                before.entry(part).or_insert(previous);
             }
         }
-        known = turn.parts.iter().map(|part| part + 1).fold(known, u32::max);
+        let new = turn.parts.iter_from(same).map(|part| part + 1);
+        known = new.fold(known, u32::max);
+        seen = &turn.parts;
     }
     before
 }

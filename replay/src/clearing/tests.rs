@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use crate::Analysis;
 use crate::analysis::{Clearing, Presence, PresenceState};
 use crate::record::fixture::SessionFixture;
@@ -48,8 +50,8 @@ fn clearing(analysis: &Analysis) -> Option<&Clearing> {
     analysis.mutations[0].clearing.as_ref()
 }
 
-fn reason(presence: &Presence) -> &str {
-    presence.reason.as_deref().unwrap_or("")
+fn reason(presence: &Presence) -> Cow<'_, str> {
+    presence.reason_in_words().unwrap_or_default()
 }
 
 #[test]

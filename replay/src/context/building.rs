@@ -14,11 +14,48 @@ use super::texts::Texts;
 use super::told::{Told, TurnSources};
 use super::{ContextTimeline, PartKey, estimated_tokens};
 use crate::alignment;
-use crate::analysis::{ContextPart, PartIndex, Response, Turn};
+use crate::analysis::{ContextPart, PartIndex, PartList, Response, Turn};
 use crate::reading::{LeftOut, ReadEvent};
 
-/// Most parts that are held, summed over all contexts.
-pub(super) const POSITIONS_MAX: usize = 20_000_000;
+/// Most parts of all contexts together: what walks through every one of them must come to an end.
+const POSITIONS_MAX: usize = 1_000_000_000;
+/// Most runs of parts that are held for all contexts together. One run is eight bytes.
+const RUNS_MAX: usize = 10_000_000;
+
+/// What contexts may still take in all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) parts: usize,
+    pub(super) runs: usize,
+}
+
+impl Room {
+    pub(super) const WHOLE: Self = Self {
+        parts: POSITIONS_MAX,
+        runs: RUNS_MAX,
+    };
+
+    fn without(self, parts: &PartList) -> Self {
+        Self {
+            parts: self.parts.saturating_sub(parts.len()),
+            runs: self.runs.saturating_sub(parts.run_count()),
+        }
+    }
+
+    /// Why a context is left out that has at most so many parts and runs, if it is.
+    fn refuses(self, parts: usize, runs: usize) -> Option<String> {
+        let what = if parts > self.parts {
+            format!("{POSITIONS_MAX} parts")
+        } else if runs > self.runs {
+            format!("{RUNS_MAX} runs of parts")
+        } else {
+            return None;
+        };
+        Some(format!(
+            "left out: with it, the contexts of the session have more than {what} in all"
+        ))
+    }
+}
 
 /// What the events tell of contexts, and how far the timeline was built from it.
 #[derive(Debug)]
@@ -30,8 +67,8 @@ pub(crate) struct Contexts {
     unread: HashMap<ContentHash, u32>,
     /// For each turn of the timeline: what there was before it.
     marks: Vec<Mark>,
-    /// How many parts all contexts may have.
-    room: usize,
+    /// What all contexts may take.
+    room: Room,
 }
 
 /// How far a timeline had grown before a turn.
@@ -39,18 +76,18 @@ pub(crate) struct Contexts {
 struct Mark {
     contents: usize,
     parts: usize,
-    /// How many parts the contexts from here on may have in all.
-    room: usize,
+    /// What the contexts from here on may take in all.
+    room: Room,
 }
 
 impl Default for Contexts {
     fn default() -> Self {
-        Self::with_room(POSITIONS_MAX)
+        Self::with_room(Room::WHOLE)
     }
 }
 
 impl Contexts {
-    pub(super) fn with_room(room: usize) -> Self {
+    pub(super) fn with_room(room: Room) -> Self {
         Self {
             told: Told::default(),
             texts: Texts::default(),
@@ -114,7 +151,7 @@ impl Contexts {
             timeline,
         };
         if let Some(last) = builder.timeline.turns.last() {
-            builder.room = builder.room.saturating_sub(last.parts.len());
+            builder.room = builder.room.without(&last.parts);
         }
         for (&number, sources) in told.turns.range(from..) {
             marks.push(Mark {
@@ -122,8 +159,9 @@ impl Contexts {
                 parts: builder.timeline.parts.len(),
                 room: builder.room,
             });
-            let turn = builder.turn(number, sources, told.witness);
-            builder.room = builder.room.saturating_sub(turn.parts.len());
+            let mut turn = builder.turn(number, sources, told.witness);
+            turn.parts.shrink();
+            builder.room = builder.room.without(&turn.parts);
             builder.timeline.turns.push(turn);
         }
     }
@@ -150,8 +188,8 @@ struct Builder<'a> {
     content_by_hash: &'a mut HashMap<ContentHash, usize>,
     unread: &'a mut HashMap<ContentHash, u32>,
     timeline: &'a mut ContextTimeline,
-    /// How many parts the contexts to come may have in all.
-    room: usize,
+    /// What the contexts to come may take in all.
+    room: Room,
 }
 
 impl Builder<'_> {
@@ -161,10 +199,10 @@ impl Builder<'_> {
         let (parts, unknown) = match captured {
             Some((read, captured)) => match self.listed(captured) {
                 Ok(parts) => self.context(read, captured, &parts),
-                Err(reason) => (Vec::new(), Some(reason)),
+                Err(reason) => (PartList::default(), Some(reason)),
             },
             None => (
-                Vec::new(),
+                PartList::default(),
                 Some("the context of this turn was not captured".to_owned()),
             ),
         };
@@ -219,17 +257,16 @@ impl Builder<'_> {
         read: &ReadEvent,
         captured: &ContextCaptured,
         listed: &[Part],
-    ) -> (Vec<PartIndex>, Option<String>) {
+    ) -> (PartList, Option<String>) {
         let position = captured
             .base
             .and_then(|base| self.timeline.turn_position(base));
         let known = position.map(|at| &self.timeline.turns[at]);
-        let length = known.map_or(0, |turn| turn.parts.len()) + listed.len();
-        if length > self.room {
-            let reason = format!(
-                "left out: with it, the contexts of the session have more than {POSITIONS_MAX} parts in all"
-            );
-            return (Vec::new(), Some(reason));
+        let of_base = known.map_or((0, 0), |turn| (turn.parts.len(), turn.parts.run_count()));
+        // Every part that is listed may be a run of its own.
+        let (parts, runs) = (of_base.0 + listed.len(), of_base.1 + listed.len());
+        if let Some(reason) = self.room.refuses(parts, runs) {
+            return (PartList::default(), Some(reason));
         }
         let Some(base) = captured.base else {
             return (self.whole(read, captured.turn, listed), None);
@@ -237,7 +274,7 @@ impl Builder<'_> {
         let (mut parts, unknown) = match known {
             Some(turn) if turn.unknown.is_none() => (turn.parts.clone(), None),
             _ => (
-                Vec::new(),
+                PartList::default(),
                 Some(format!(
                     "it builds on turn {base}, whose context is not known"
                 )),
@@ -246,7 +283,7 @@ impl Builder<'_> {
         if parts.len() + listed.len() > CONTEXT_PARTS_MAX {
             let reason =
                 format!("with those of turn {base} it has more than {CONTEXT_PARTS_MAX} parts");
-            return (Vec::new(), Some(reason));
+            return (PartList::default(), Some(reason));
         }
         for part in listed {
             parts.push(self.new_part(read, captured.turn, part));
@@ -255,7 +292,7 @@ impl Builder<'_> {
     }
 
     /// A whole list of parts: those that the context before holds too keep their indices.
-    fn whole(&mut self, read: &ReadEvent, turn: u32, listed: &[Part]) -> Vec<PartIndex> {
+    fn whole(&mut self, read: &ReadEvent, turn: u32, listed: &[Part]) -> PartList {
         let contents: Vec<usize> = listed.iter().map(|part| self.content(part, turn)).collect();
         let before = self
             .timeline
@@ -263,7 +300,7 @@ impl Builder<'_> {
             .iter()
             .rev()
             .find(|turn| turn.unknown.is_none())
-            .map_or_else(Vec::new, |turn| turn.parts.clone());
+            .map_or_else(Vec::new, |turn| turn.parts.to_vec());
         let mut reused: Vec<Option<PartIndex>> = vec![None; contents.len()];
         {
             let old_keys: Vec<PartKey<'_>> = before

@@ -15,7 +15,7 @@ fn texts(timeline: &ContextTimeline, turn: u32) -> Vec<&str> {
     timeline.turns[at]
         .parts
         .iter()
-        .map(|&part| timeline.text(part).unwrap_or("?"))
+        .map(|part| timeline.text(part).unwrap_or("?"))
         .collect()
 }
 
@@ -36,8 +36,8 @@ fn captures_build_on_each_other_and_share_their_parts() {
     let timeline = ContextTimeline::rebuild(&record);
     assert_eq!(texts(&timeline, 2), ["s", "u", "a"]);
     assert_eq!(texts(&timeline, 3), ["s", "sum", "a"]);
-    assert_eq!(timeline.turns[1].parts, [0, 1, 2]);
-    assert_eq!(timeline.turns[2].parts, [0, 3, 2]);
+    assert_eq!(timeline.turns[1].parts.to_vec(), [0, 1, 2]);
+    assert_eq!(timeline.turns[2].parts.to_vec(), [0, 3, 2]);
     assert_eq!((timeline.parts.len(), timeline.contents.len()), (4, 4));
     assert_eq!(timeline.turns[0].witness, Witness::Exact);
     assert_eq!(timeline.turns[1].witness, Witness::Hook);
@@ -245,7 +245,8 @@ fn contexts_beyond_what_is_held_in_all_are_unknown_and_say_so() {
             r#"{"turn":5,"parts":[{"kind":"user","text":"e"}]}"#,
         )
         .record();
-    let (timeline, _) = rebuild_within(&record, 6);
+    let within = |parts, runs| rebuild_within(&record, Room { parts, runs }).0;
+    let timeline = within(6, 100);
     let lengths: Vec<_> = timeline.turns.iter().map(|turn| turn.parts.len()).collect();
     let known: Vec<_> = timeline
         .turns
@@ -256,6 +257,12 @@ fn contexts_beyond_what_is_held_in_all_are_unknown_and_say_so() {
     assert_eq!(known, [true, true, false, true, false]);
     let reason = timeline.turns[2].unknown.as_deref().unwrap_or_default();
     assert!(reason.starts_with("left out: "), "{reason}");
+    // A context that only grows is one run: two of them, and two parts that may be runs of their own.
+    let timeline = within(100, 3);
+    let known = timeline.turns.iter().map(|turn| turn.unknown.is_none());
+    assert_eq!(known.collect::<Vec<_>>(), [true, true, true, false, false]);
+    let reason = timeline.turns[3].unknown.as_deref().unwrap_or_default();
+    assert!(reason.contains("runs of parts"), "{reason}");
 }
 
 #[test]

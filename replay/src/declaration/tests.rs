@@ -22,7 +22,7 @@ fn compared(after: &str, declared: &str) -> Vec<Disagreement> {
     let (before, after) = (&timeline.turns[0].parts, &timeline.turns[1].parts);
     let change = derive(&timeline, before, after).expect("the contexts differ");
     let declared: Vec<DeclaredFate> = serde_json::from_str(declared).expect("declared parts");
-    compare(&timeline, &declared, &change.fates, after)
+    compare(&timeline, &declared, &change.fates, &after.to_vec())
 }
 
 fn said(disagreements: &[Disagreement]) -> Vec<(Option<Fate>, Option<Fate>)> {

@@ -78,10 +78,10 @@ impl<'a> Bracket<'a> {
         mut shown: impl FnMut(PartIndex) -> Option<Arc<Sightings>>,
     ) -> (Vec<Presence>, &Window<'a>) {
         let open = turn.unknown.as_deref().or(turn.incomplete.as_deref());
-        let parts_at = |positions: &[u32]| -> Vec<PartIndex> {
+        let parts_at = |positions: &[u32]| -> PartList {
             let parts = positions.iter();
             parts
-                .filter_map(|&position| turn.parts.get(position as usize).copied())
+                .filter_map(|&position| turn.parts.get(position as usize))
                 .collect()
         };
         let most = cleared.most(turn.parts.len());
@@ -89,12 +89,10 @@ impl<'a> Bracket<'a> {
         let mut row: Vec<Presence> = (0..constraints)
             .map(|constraint| judge(&self.most, open, constraint))
             .collect();
-        for place in row.iter_mut().flat_map(|presence| &mut presence.evidence) {
-            // Evidence names positions in the context as it was sent.
-            place.position = most
-                .get(place.position as usize)
-                .copied()
-                .unwrap_or(place.position);
+        // Evidence names positions in the context as it was sent.
+        let sent_at = |position: u32| most.get(position as usize).copied().unwrap_or(position);
+        for presence in &mut row {
+            presence.evidence = presence.evidence.moved(sent_at);
         }
         if cleared.possible.is_empty() {
             return (row, &self.most);
@@ -111,7 +109,7 @@ impl<'a> Bracket<'a> {
             if !is_settled {
                 presence.state = Some(PresenceState::Unknown);
                 presence.at_risk = None;
-                presence.reason = Some(MAY_BE_CLEARED.to_owned());
+                presence.reason = Some(MAY_BE_CLEARED.into());
             }
         }
         (row, &self.most)

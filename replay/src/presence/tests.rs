@@ -77,7 +77,7 @@ impl Contexts {
             number,
             entry: None,
             time: None,
-            parts,
+            parts: parts.into_iter().collect(),
             unknown: None,
             tokens: None,
             witness: Witness::Exact,
@@ -179,6 +179,9 @@ fn nothing_is_without_trace_in_an_incomplete_context() {
             Some(PresenceState::NoTrace)
         ]
     );
-    let reason = rows[0][0].reason.as_deref();
-    assert_eq!(reason, Some("the instructions are not in the file"));
+    let reason = rows[0][0].reason_in_words();
+    assert_eq!(
+        reason.as_deref(),
+        Some("the instructions are not in the file")
+    );
 }

@@ -24,6 +24,8 @@ pub(super) struct Window<'a> {
     timeline: &'a ContextTimeline,
     watch: &'a Watch,
     parts: Vec<PartIndex>,
+    /// The same parts as the list that they were taken from.
+    list: PartList,
     shown: Vec<Option<Arc<Sightings>>>,
     /// Estimated tokens up to and with each part.
     sums: Vec<u64>,
@@ -111,6 +113,7 @@ impl<'a> Window<'a> {
             timeline,
             watch,
             parts: Vec::new(),
+            list: PartList::default(),
             shown: Vec::new(),
             sums: Vec::new(),
             unreadable: Vec::new(),
@@ -125,22 +128,23 @@ impl<'a> Window<'a> {
     /// Makes the context that of `parts`. Only what differs from the one before is touched.
     pub(super) fn advance(
         &mut self,
-        parts: &[PartIndex],
+        parts: &PartList,
         mut show: impl FnMut(PartIndex) -> Option<Arc<Sightings>>,
     ) {
-        let same = self
-            .parts
-            .iter()
-            .zip(parts)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let same = self.list.common_start(parts);
         self.shared = same;
         while self.parts.len() > same {
             self.pop();
         }
-        for part in &parts[same..] {
-            self.push(*part, show(*part));
+        for part in parts.iter_from(same) {
+            self.push(part, show(part));
         }
+        self.list.clone_from(parts);
+    }
+
+    /// Estimated tokens of the context at hand.
+    pub(super) fn tokens(&self) -> u64 {
+        self.sums.last().copied().unwrap_or(0)
     }
 
     pub(super) fn watched(&self, constraint: usize) -> &'a Watched {
@@ -271,13 +275,7 @@ impl<'a> Window<'a> {
         let position = self.parts.len();
         self.parts.push(part);
         let tokens = self.part(position).map_or(0, |part| part.estimated_tokens);
-        self.sums.push(
-            self.sums
-                .last()
-                .copied()
-                .unwrap_or(0)
-                .saturating_add(tokens),
-        );
+        self.sums.push(self.tokens().saturating_add(tokens));
         let carrying = self.part_kind(position).is_some_and(PartKind::is_carrying);
         let footing = self.footing(position);
         match &shown {

@@ -33,20 +33,15 @@ fn summary(states: [Option<PresenceState>; 8]) -> Summary {
     let (timeline, _) = context::rebuild(&record);
     let (constraints, _) = constraint::declared(&reading, &timeline.turns);
     let shown: Vec<_> = constraints.iter().map(constraint::shown).collect();
-    let presence = |state| Presence {
-        state,
-        evidence: Vec::new(),
-        at_risk: None,
-        reason: None,
-        last_present: None,
-        left_with: None,
-    };
     Counted {
         turns: &timeline.turns,
         actions: &action::actions(&reading, &shown).actions,
         constraints: &constraints,
-        presence: &states
-            .map(|state| vec![presence(state), presence(Some(PresenceState::NoTrace))]),
+        presence: &states.map(|state| {
+            [state, Some(PresenceState::NoTrace)]
+                .map(Presence::of)
+                .to_vec()
+        }),
     }
     .summary()
 }

@@ -1,5 +1,6 @@
 //! Actions with the state of every constraint when they were sent, and its evidence.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use remembrancer_schema::payload::{MutationKind, PartKind, PartOrigin, Witness};
@@ -54,7 +55,7 @@ pub struct PresenceView<'a> {
     pub at_risk: Option<Risk>,
     /// Why, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'a str>,
+    pub reason: Option<Cow<'a, str>>,
     /// The last turn before at which it was present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_present: Option<u32>,
@@ -150,7 +151,7 @@ fn not_recorded<'a>() -> PresenceView<'a> {
         state: Some(PresenceState::Unknown),
         evidence: Vec::new(),
         at_risk: None,
-        reason: Some("the turn that sent this action is not in the record"),
+        reason: Some("the turn that sent this action is not in the record".into()),
         last_present: None,
         left_with: None,
         witness: None,
@@ -176,10 +177,13 @@ fn presence_view<'a>(
         evidence: presence
             .evidence
             .iter()
-            .filter_map(|place| evidence_view(analysis, place, turn))
+            .filter_map(|place| {
+                let from_end = presence.evidence.tokens_from_end(place);
+                evidence_view(analysis, place, turn, from_end)
+            })
             .collect(),
         at_risk: presence.at_risk,
-        reason: presence.reason.as_deref(),
+        reason: presence.reason_in_words(),
         last_present: presence.last_present,
         left_with,
         witness,
@@ -190,6 +194,7 @@ fn evidence_view<'a>(
     analysis: &'a Analysis,
     place: &'a Evidence,
     turn: u32,
+    tokens_from_end: u64,
 ) -> Option<EvidenceView<'a>> {
     let part = analysis.parts.get(place.part as usize)?;
     let text = analysis
@@ -207,7 +212,7 @@ fn evidence_view<'a>(
         excerpt: text
             .zip(place.range)
             .and_then(|(text, range)| excerpt(text, range)),
-        tokens_from_end: place.tokens_from_end,
+        tokens_from_end,
         note: place.note.as_deref(),
         alteration: place.alteration.as_deref(),
     })

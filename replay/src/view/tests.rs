@@ -8,18 +8,11 @@ use super::action::excerpt;
 use super::*;
 use crate::analysis::{
     Action, Aftermath, Constraint, Content, ContextPart, Controls, EmptiedSummary, Evidence,
-    Finding, Mutation, Overview, Presence, ScopeVerdict,
+    Finding, FoundPlaces, Mutation, Overview, Presence, ScopeVerdict,
 };
 
 fn presence_of(state: PresenceState) -> Presence {
-    Presence {
-        state: Some(state),
-        evidence: Vec::new(),
-        at_risk: None,
-        reason: None,
-        last_present: None,
-        left_with: None,
-    }
+    Presence::of(Some(state))
 }
 
 fn turn(number: u32) -> Turn {
@@ -27,7 +20,7 @@ fn turn(number: u32) -> Turn {
         number,
         entry: Some(u64::from(number)),
         time: None,
-        parts: vec![0],
+        parts: [0].into_iter().collect(),
         unknown: None,
         tokens: None,
         witness: Witness::Transcript,
@@ -50,15 +43,19 @@ pub(crate) fn analysis() -> Analysis {
         appended,
     };
     let present = Presence {
-        evidence: vec![Evidence {
-            state: PresenceState::Verbatim,
-            position: 0,
-            part: 0,
-            range: Some((6, 23)),
-            tokens_from_end: 1,
-            note: Some("word for word".to_owned()),
-            alteration: None,
-        }],
+        evidence: FoundPlaces::new(
+            6,
+            [Evidence {
+                state: PresenceState::Verbatim,
+                position: 0,
+                part: 0,
+                range: Some((6, 23)),
+                tokens_to_part_end: 6,
+                tokens_behind: 1,
+                note: Some("word for word".to_owned()),
+                alteration: None,
+            }],
+        ),
         ..presence_of(PresenceState::Verbatim)
     };
     let gone = Presence {

@@ -125,12 +125,8 @@ pub(crate) fn of_cell(
         .turn_position(sent.turn)
         .map(|at| &analysis.turns[at]);
     let unknown = Presence {
-        state: Some(remembrancer_replay::analysis::PresenceState::Unknown),
-        evidence: Vec::new(),
-        at_risk: None,
-        reason: Some("the record holds no turn that this action belongs to".to_owned()),
-        last_present: None,
-        left_with: None,
+        reason: Some("the record holds no turn that this action belongs to".into()),
+        ..Presence::of(Some(remembrancer_replay::analysis::PresenceState::Unknown))
     };
     let presence = analysis.presence_at(sent, constraint).unwrap_or(&unknown);
     let mark = mark(presence.state);
@@ -160,7 +156,7 @@ pub(crate) fn of_cell(
         declared_later: declared.entry > sent.entry,
         breaks: sent.breaks.contains(&constraint),
         sentence: sentence(presence, sent.turn),
-        reason: presence.reason.as_deref().map(|reason| line(reason, 400)),
+        reason: presence.reason_in_words().map(|reason| line(&reason, 400)),
         at_risk: presence.at_risk.map(risk),
         last_present: presence.last_present.map(|turn| (turn, links.turn(turn))),
         left_with,
@@ -171,7 +167,10 @@ pub(crate) fn of_cell(
         places: presence
             .evidence
             .iter()
-            .map(|evidence| place(analysis, turn, evidence, links))
+            .map(|evidence| {
+                let from_end = presence.evidence.tokens_from_end(evidence);
+                place(analysis, turn, evidence, from_end, links)
+            })
             .collect(),
     })
 }
@@ -248,7 +247,13 @@ fn risk(risk: Risk) -> &'static str {
     }
 }
 
-fn place(analysis: &Analysis, turn: Option<&Turn>, evidence: &Evidence, links: Links) -> Place {
+fn place(
+    analysis: &Analysis,
+    turn: Option<&Turn>,
+    evidence: &Evidence,
+    tokens_from_end: u64,
+    links: Links,
+) -> Place {
     let part = analysis.parts.get(evidence.part as usize);
     let content = analysis.content_of(evidence.part);
     let full = content.and_then(|content| content.text.as_deref());
@@ -265,7 +270,7 @@ fn place(analysis: &Analysis, turn: Option<&Turn>, evidence: &Evidence, links: L
             .map(|name| line(name, 80)),
         only_in_name: tool.is_some() && full.is_some() && evidence.range.is_none(),
         tool: tool.map(|tool| line(tool, 80)),
-        tokens_from_end: count(evidence.tokens_from_end),
+        tokens_from_end: count(tokens_from_end),
         note: evidence.note.as_deref().map(|note| line(note, 400)),
         change: evidence.alteration.as_deref().map(|alteration| Change {
             kind: alteration.kind.as_str(),
@@ -289,7 +294,7 @@ fn place(analysis: &Analysis, turn: Option<&Turn>, evidence: &Evidence, links: L
 
 #[cfg(test)]
 mod tests {
-    use remembrancer_replay::analysis::PresenceState;
+    use remembrancer_replay::analysis::{FoundPlaces, PresenceState};
 
     use super::*;
     use crate::fixture::Fixture;
@@ -324,11 +329,13 @@ mod tests {
             })
             .expect("a part of a tool");
         for (range, only_in_name) in [(None, true), (Some((0, 4)), false)] {
-            analysis.presence[0][0].evidence[0] = Evidence {
+            let known = &mut analysis.presence[0][0].evidence;
+            let place = Evidence {
                 part,
                 range,
-                ..analysis.presence[0][0].evidence[0].clone()
+                ..Evidence::clone(&known[0])
             };
+            *known = FoundPlaces::new(place.tokens_to_part_end, [place]);
             let links = Links::Viewer { session: 1 };
             let card = of_cell(&analysis, 0, 0, links).expect("a cell");
             assert_eq!(card.places[0].only_in_name, only_in_name);

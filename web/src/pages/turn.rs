@@ -151,7 +151,7 @@ fn part_rows(
     let turn = &analysis.turns[at];
     let before = previous(analysis, at);
     let held: HashSet<PartIndex> = before
-        .map(|turn| turn.parts.iter().copied().collect())
+        .map(|turn| turn.parts.iter().collect())
         .unwrap_or_default();
     let stands_in: HashSet<PartIndex> = turn
         .mutation
@@ -170,7 +170,7 @@ fn part_rows(
         .enumerate()
         .skip(first)
         .take(PARTS_MAX)
-        .map(|(position, &index)| {
+        .map(|(position, index)| {
             let alone = whole == Some(position + 1);
             let bytes_max = if alone {
                 PART_BYTES_MAX
@@ -225,14 +225,14 @@ fn gone_rows(analysis: &Analysis, at: usize, budget: &mut TextBudget) -> Vec<Par
     let Some(before) = previous(analysis, at) else {
         return Vec::new();
     };
-    let held: HashSet<PartIndex> = turn.parts.iter().copied().collect();
+    let held: HashSet<PartIndex> = turn.parts.iter().collect();
     before
         .parts
         .iter()
         .enumerate()
         .filter(|(_, index)| !held.contains(index))
         .take(PARTS_MAX)
-        .map(|(position, &index)| {
+        .map(|(position, index)| {
             let part = part::view(analysis, index, position + 1, PART_BYTES_FIRST / 4, budget);
             row(part, "-", "gone", "gone since the turn before", false)
         })

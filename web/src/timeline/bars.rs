@@ -188,7 +188,7 @@ fn size(analysis: &Analysis, turn: usize) -> Option<(u64, TokenSource)> {
     let estimated = turn
         .parts
         .iter()
-        .filter_map(|&part| analysis.parts.get(part as usize))
+        .filter_map(|part| analysis.parts.get(part as usize))
         .map(|part| part.estimated_tokens)
         .fold(0, u64::saturating_add);
     Some((estimated, TokenSource::Estimated))

@@ -57,7 +57,7 @@ fn what_was_not_compared_is_told_once_and_leaves_presence_open() {
     assert_eq!(states[1..3], [PresenceState::Opaque; 2]);
     assert_eq!(states[3], PresenceState::Verbatim, "that is certain");
     assert_eq!(states[4], PresenceState::NoTrace);
-    let reason = analysis.presence[1][0].reason.as_deref().expect("a reason");
+    let reason = analysis.presence[1][0].reason_in_words().expect("a reason");
     assert!(
         reason.contains("position 1") && reason.contains("300"),
         "{reason}"

@@ -69,7 +69,7 @@ fn a_tools_name_is_a_mention_without_a_range() {
     let presence = &states(&contexts, &[], &limit())[0];
     assert_eq!(presence.state, Some(PresenceState::Mention));
     assert_eq!(presence.evidence[0].range, None);
-    assert_eq!(presence.evidence[0].tokens_from_end, 3);
+    assert_eq!(presence.evidence.tokens_from_end(&presence.evidence[0]), 3);
 }
 
 #[test]
@@ -101,8 +101,7 @@ fn unreadable_parts_leave_it_open_unless_something_readable_settles_it() {
         let presence = &states(&contexts, &[], &limit())[0];
         assert_eq!(presence.state, Some(expected), "{hidden:?} {text}");
         let says_why = presence
-            .reason
-            .as_deref()
+            .reason_in_words()
             .is_some_and(|reason| reason.contains("position 0") && reason.contains("encrypted"));
         assert_eq!(
             says_why,
@@ -126,8 +125,7 @@ fn an_unknown_context_is_unknown_unless_a_known_part_carries_it() {
         assert_eq!(presence.state, Some(expected));
         assert!(
             presence
-                .reason
-                .as_deref()
+                .reason_in_words()
                 .is_some_and(|reason| reason.contains("not captured"))
         );
     }
@@ -163,8 +161,7 @@ fn it_leaves_with_the_mutation_after_the_last_present_turn_and_may_come_back() {
     );
     assert!(
         presences[2]
-            .reason
-            .as_deref()
+            .reason_in_words()
             .is_some_and(|reason| reason.contains("last present at turn 2"))
     );
 }
@@ -181,7 +178,7 @@ fn what_never_was_present_left_with_nothing() {
         (presence.state, presence.last_present, presence.left_with),
         (Some(PresenceState::NoTrace), None, None)
     );
-    let reason = presence.reason.as_deref().unwrap_or("");
+    let reason = presence.reason_in_words().unwrap_or_default();
     assert!(reason.contains("no earlier recorded context"), "{reason}");
 }
 
@@ -220,7 +217,7 @@ fn before_its_declaration_a_constraint_has_no_state_unless_it_is_present() {
         for before in presences.iter().filter(|presence| presence.state.is_none()) {
             assert!(before.evidence.is_empty() && before.at_risk.is_none());
             assert!(!before.is_present() && !before.has_no_trace());
-            let reason = before.reason.as_deref().unwrap_or("");
+            let reason = before.reason_in_words().unwrap_or_default();
             assert!(reason.starts_with("not yet declared: "), "{reason}");
             assert!(reason.ends_with(when), "{reason}");
         }
@@ -268,7 +265,7 @@ fn evidence_is_bounded_and_counts_tokens_to_the_end() {
     assert_eq!(presence.evidence[0].position, 0);
     let rest = "Never contact customers. Be kind to all.".len() - "Never contact customers".len();
     assert_eq!(
-        presence.evidence[0].tokens_from_end,
+        presence.evidence.tokens_from_end(&presence.evidence[0]),
         (rest as u64).div_ceil(4) + 19 * 10 + 2
     );
 }
@@ -367,8 +364,7 @@ fn a_declared_matcher_decides_over_all_carrying_parts() {
     assert_eq!(states_of(&broken), [Unknown; 3]);
     assert!(
         broken[0]
-            .reason
-            .as_deref()
+            .reason_in_words()
             .is_some_and(|reason| reason.contains("does not compile"))
     );
 }

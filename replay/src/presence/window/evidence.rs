@@ -98,13 +98,13 @@ impl Window<'_> {
         place: &Place,
         note: String,
     ) -> Option<Evidence> {
-        let after = self.sums.last()?.saturating_sub(*self.sums.get(position)?);
         Some(Evidence {
             state,
             position: u32::try_from(position).ok()?,
             part: *self.parts.get(position)?,
             range: place.range,
-            tokens_from_end: after.saturating_add(place.remainder),
+            tokens_to_part_end: *self.sums.get(position)?,
+            tokens_behind: place.remainder,
             note: Some(note),
             alteration: None,
         })

@@ -157,7 +157,7 @@ pub(super) fn cleared(
     let fates = |positions: &[u32]| -> Vec<PartFate> {
         let parts = positions
             .iter()
-            .filter_map(|&position| Some((*turn.parts.get(position as usize)?, position)));
+            .filter_map(|&position| Some((turn.parts.get(position as usize)?, position)));
         parts
             .map(|(part, position)| PartFate {
                 part,
