@@ -17,7 +17,7 @@ pub struct FoundPlaces {
 }
 
 impl FoundPlaces {
-    /// FoundPlaces in a context of so many estimated tokens.
+    /// Places in a context of so many estimated tokens.
     pub fn new(tokens: u64, places: impl IntoIterator<Item = Evidence>) -> Self {
         Self {
             list: places.into_iter().map(Arc::new).collect(),
