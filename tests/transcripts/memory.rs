@@ -1,4 +1,4 @@
-//! How much memory an import takes, however long the file is.
+//! How much memory an import takes, however long the file is, and how that of a scan grows with it.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,15 +10,20 @@ const RESULT_BYTES: usize = 256 * 1024;
 /// What an import may take beyond what one of a short file takes, in bytes: texts that wait for a context or for the ledger.
 const BEYOND_BYTES_MAX: usize = 40 * 1024 * 1024;
 
-/// Writes a history of Claude Code with a result of its own behind each of some calls; its size.
-fn write_history(path: &Path, calls: usize) -> u64 {
+/// Requests of the made-up history that is scanned: lists of the parts of each would take 64 MB at least.
+const SCANNED_CALLS: usize = 4_000;
+/// What a scan may take beyond what one of a short file takes, in bytes: it holds the session, and each request once.
+const SCAN_BEYOND_BYTES_MAX: usize = 80 * 1024 * 1024;
+
+/// Writes a history of Claude Code with a result of its own, of so many bytes, behind each of some calls; its size.
+fn write_history(path: &Path, calls: usize, result_bytes: usize) -> u64 {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path).unwrap());
     let mut parent = "null".to_owned();
     for call in 0..calls {
         let asked = format!(
             r#"{{"type":"assistant","sessionId":"s","uuid":"a{call}","parentUuid":{parent},"message":{{"id":"m{call}","role":"assistant","content":[{{"type":"tool_use","id":"c{call}","name":"Read","input":{{}}}}]}}}}"#
         );
-        let words = format!("result {call} ").repeat(RESULT_BYTES / 10);
+        let words = format!("result {call} ").repeat(result_bytes / 10);
         let returned = format!(
             r#"{{"type":"user","sessionId":"s","uuid":"r{call}","parentUuid":"a{call}","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c{call}","content":"{words}"}}]}}}}"#
         );
@@ -29,11 +34,11 @@ fn write_history(path: &Path, calls: usize) -> u64 {
     std::fs::metadata(path).unwrap().len()
 }
 
-/// Imports a file, and says how much memory the process had at most, in bytes. It is asked until it ends: what it had at most
-/// before that does not shrink.
-fn memory_of_import(path: &Path, data: &Path) -> usize {
+/// Imports or scans a file, and says how much memory the process had at most, in bytes. It is asked until it ends: what it had at
+/// most before that does not shrink.
+fn memory_of(command: &str, path: &Path, data: &Path) -> usize {
     let mut process = Command::new(env!("CARGO_BIN_EXE_remembrancer"))
-        .arg("import")
+        .arg(command)
         .arg(path)
         .arg("--data")
         .arg(data)
@@ -61,14 +66,30 @@ fn memory_of_import(path: &Path, data: &Path) -> usize {
 fn a_long_history_is_never_in_memory_as_a_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let (short, long) = (folder.path().join("a.jsonl"), folder.path().join("b.jsonl"));
-    write_history(&short, 2);
-    let size = write_history(&long, 280);
+    write_history(&short, 2, RESULT_BYTES);
+    let size = write_history(&long, 280, RESULT_BYTES);
     assert!(size > 70 * 1024 * 1024, "{size} bytes");
-    let little = memory_of_import(&short, &folder.path().join("little"));
-    let much = memory_of_import(&long, &folder.path().join("much"));
+    let little = memory_of("import", &short, &folder.path().join("little"));
+    let much = memory_of("import", &long, &folder.path().join("much"));
     assert!(little > 0);
     assert!(
         much < little + BEYOND_BYTES_MAX,
+        "{much} bytes for {size} in the file; {little} for a short one"
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_scan_does_not_hold_every_context_as_a_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (short, long) = (folder.path().join("a.jsonl"), folder.path().join("b.jsonl"));
+    write_history(&short, 2, 100);
+    let size = write_history(&long, SCANNED_CALLS, 100);
+    let little = memory_of("scan", &short, &folder.path().join("little"));
+    let much = memory_of("scan", &long, &folder.path().join("much"));
+    assert!(little > 0);
+    assert!(
+        much < little + SCAN_BEYOND_BYTES_MAX,
         "{much} bytes for {size} in the file; {little} for a short one"
     );
 }
