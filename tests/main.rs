@@ -9,6 +9,7 @@
 
 mod access;
 mod architecture;
+mod attacks;
 mod backpressure;
 mod bad_input;
 mod blobs;

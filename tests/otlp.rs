@@ -317,25 +317,7 @@ fn exporters_are_answered_so_that_nothing_is_lost_in_silence() {
 
 /// The page of rejected spans, as somebody who is signed in sees it.
 fn rejected_page(server: &Server) -> String {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .build()
-        .into();
-    let login = agent
-        .post(format!("{}/login", server.url))
-        .content_type("application/x-www-form-urlencoded")
-        .send(format!("key={}", server.key("read")))
-        .unwrap();
-    let cookie = login.headers()["set-cookie"].to_str().unwrap();
-    let cookie = cookie.split(';').next().unwrap();
-    let mut page = agent
-        .get(format!("{}/rejected", server.url))
-        .header("cookie", cookie)
-        .call()
-        .unwrap();
-    assert_eq!(page.status().as_u16(), 200);
-    page.body_mut().read_to_string().unwrap()
+    server.page(&server.key("read"), "/rejected")
 }
 
 #[test]

@@ -222,6 +222,28 @@ impl Server {
         answer.json()
     }
 
+    /// A page of the viewer, as somebody sees it who logged in with a key.
+    pub(crate) fn page(&self, key: &str, path: &str) -> String {
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .build()
+            .into();
+        let login = agent
+            .post(format!("{}/login", self.url))
+            .content_type("application/x-www-form-urlencoded")
+            .send(format!("key={key}"))
+            .unwrap();
+        let cookie = login.headers()["set-cookie"].to_str().unwrap();
+        let mut page = agent
+            .get(format!("{}{path}", self.url))
+            .header("cookie", cookie.split(';').next().unwrap())
+            .call()
+            .unwrap();
+        assert_eq!(page.status().as_u16(), 200, "{path}");
+        page.body_mut().read_to_string().unwrap()
+    }
+
     /// Posts until the server takes it: a full queue answers 429 or 503 and loses nothing.
     pub(crate) fn post_until_taken(&self, key: &str, body: &Value) -> Value {
         for _ in 0..1_000 {
