@@ -172,3 +172,30 @@ impl Judged {
 fn text(path: &Path) -> &str {
     path.to_str().expect("temporary paths are UTF-8")
 }
+
+/// What the document claims to be tested is tested, and no test is missing from it.
+#[test]
+fn the_threat_model_names_exactly_these_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let document = std::fs::read_to_string(root.join("docs/threat-model.md")).expect("reads");
+    let mut tested = Vec::new();
+    for module in ["api", "bundle", "container", "database", "text"] {
+        let file = root.join(format!("tests/attacks/{module}.rs"));
+        let source = std::fs::read_to_string(file).expect("reads");
+        let functions = source.split("#[test]\nfn ").skip(1);
+        tested.extend(functions.map(|rest| {
+            let name = rest.split('(').next().expect("split gives one part");
+            format!("{module}::{name}")
+        }));
+    }
+    let mut named: Vec<String> = document
+        .split('`')
+        .filter(|code| code.contains("::") && !code.contains(' ') && !code.ends_with("::"))
+        .map(str::to_owned)
+        .collect();
+    tested.sort();
+    named.sort();
+    named.dedup();
+    assert!(!tested.is_empty());
+    assert_eq!(named, tested);
+}
