@@ -13,7 +13,7 @@ use crate::verdict::state_at;
 /// Height of a row.
 pub(super) const ROW: usize = 28;
 /// Characters of a name on one line.
-const NAME_CHARS_MAX: usize = 25;
+const NAME_CHARS_MAX: usize = 22;
 
 /// Marks the actions that stand out.
 pub(super) fn draw_flags(svg: &mut Markup, drawing: &Drawing<'_>, slot: &Slot) {
