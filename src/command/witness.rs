@@ -73,7 +73,7 @@ pub(crate) async fn run(args: WitnessArgs) -> Result<(), Failure> {
     let stops = stop_requests();
     terminal::print(&format!("{url}\n{}\n", witness.verifier_key()))?;
     terminal::say(&format!(
-        "witness of {} ledgers in {}\n\
+        "ledgers that it signs for: {}, its memory: {}\n\
          ask for its signature:  remembrancer serve --witness '{}@{url}'\n\
          what it refused:        remembrancer witness --evidence --data {}",
         witness.ledgers(),
