@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use remembrancer_schema::Origin;
 use remembrancer_schema::checkpoint::Checkpoint;
+use remembrancer_schema::limits::NOTE_BYTES_MAX;
 use remembrancer_schema::signing::PublicKey;
 use tokio::time::Instant;
 
@@ -22,9 +23,6 @@ use crate::data_dir::{failed, private_file};
 use crate::error::LedgerError;
 use crate::store::Connection;
 use crate::tree;
-
-/// More than any note has.
-const NOTE_BYTES_MAX: u64 = 16 * 1024;
 
 /// A file that holds a copy of a ledger's newest checkpoint.
 #[derive(Debug, Clone)]
@@ -114,9 +112,19 @@ impl CheckpointCopy {
         origin: &Origin,
         key: &PublicKey,
     ) -> Result<Option<Checkpoint>, LedgerError> {
+        let read = self.read_note(origin, key)?;
+        Ok(read.map(|(_, checkpoint)| checkpoint))
+    }
+
+    /// As [`CheckpointCopy::read`], with the signed note itself, and whatever signatures of others it carries.
+    pub(crate) fn read_note(
+        &self,
+        origin: &Origin,
+        key: &PublicKey,
+    ) -> Result<Option<(String, Checkpoint)>, LedgerError> {
         let mut bytes = Vec::new();
         let read = fs::File::open(&self.0)
-            .and_then(|file| file.take(NOTE_BYTES_MAX).read_to_end(&mut bytes));
+            .and_then(|file| file.take(NOTE_BYTES_MAX as u64).read_to_end(&mut bytes));
         match read {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -130,12 +138,12 @@ impl CheckpointCopy {
             return Ok(None);
         }
         let bad = |reason: String| self.bad(reason);
-        let note = std::str::from_utf8(&bytes).map_err(|error| bad(error.to_string()))?;
-        let checkpoint = Checkpoint::verify(note, key).map_err(|error| bad(error.to_string()))?;
+        let note = String::from_utf8(bytes).map_err(|error| bad(error.to_string()))?;
+        let checkpoint = Checkpoint::verify(&note, key).map_err(|error| bad(error.to_string()))?;
         if checkpoint.origin != *origin {
             return Err(bad(format!("it is of the ledger {}", checkpoint.origin)));
         }
-        Ok(Some(checkpoint))
+        Ok(Some((note, checkpoint)))
     }
 
     /// Refuses a database whose first entries are not those that the copy states, or that has fewer.

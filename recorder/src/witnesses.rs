@@ -13,4 +13,4 @@ mod tests;
 
 pub use address::{BadWitness, WitnessAddress};
 pub(crate) use collector::Collector;
-pub(crate) use publication::{Publication, Published, read as publication_in};
+pub(crate) use publication::{Publication, Published};

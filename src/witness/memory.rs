@@ -1,10 +1,11 @@
 //! What a witness remembers: its key, its name, and the last checkpoint of each ledger, each in a file that is replaced whole
 //! and on the disk before anything is signed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use remembrancer_capture::private;
 use remembrancer_schema::checkpoint::Checkpoint;
 use remembrancer_schema::limits::NOTE_BYTES_MAX;
 use remembrancer_schema::signing::LedgerKey;
@@ -76,12 +77,7 @@ pub(super) fn file_name(origin: &Origin) -> String {
 
 /// Makes the folder, for its owner alone.
 pub(super) fn make_folder(folder: &Path) -> Result<(), Failure> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(folder)
+    private::make_folder(folder)
         .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.display())))
 }
 
@@ -187,13 +183,11 @@ pub(super) fn write_durably(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 fn private_file(path: &Path, truncate: bool) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
+    let mut options = private::options();
     options
         .read(true)
         .write(true)
         .create(true)
         .truncate(truncate);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private::open(&options, path)
 }

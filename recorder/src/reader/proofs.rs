@@ -6,11 +6,11 @@ use remembrancer_schema::TreeHash;
 use remembrancer_schema::merkle::{consistency_ranges, inclusion_ranges};
 
 use super::Reader;
+use crate::checkpoint_copy::CheckpointCopy;
 use crate::data_dir::DataDir;
 use crate::error::LedgerError;
 use crate::ledger::Opening;
 use crate::tree;
-use crate::witnesses::publication_in;
 
 impl Reader {
     /// The first checkpoint that was signed over at least `size` entries, if the ledger has grown that far.
@@ -28,9 +28,8 @@ impl Reader {
     /// The newest checkpoint that witnesses signed, with their signatures, if it is one of this very history: its first entries
     /// have that root.
     pub async fn cosigned_checkpoint(&self) -> Result<Option<String>, LedgerError> {
-        let file = DataDir::new(self.data_dir()).cosigned_checkpoint();
-        let Some((note, checkpoint)) = publication_in(&file, self.origin(), self.public_key())?
-        else {
+        let file = CheckpointCopy::new(DataDir::new(self.data_dir()).cosigned_checkpoint());
+        let Some((note, checkpoint)) = file.read_note(self.origin(), self.public_key())? else {
             return Ok(None);
         };
         let is_of_this = checkpoint.size <= self.size().await?

@@ -1,20 +1,14 @@
 //! The checkpoint that readers get: the newest one, with the signatures of witnesses, or none before enough of them signed.
 
-use std::fs;
-use std::io::{ErrorKind, Read as _};
-use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use remembrancer_schema::Origin;
-use remembrancer_schema::checkpoint::Checkpoint;
 use remembrancer_schema::cosignature;
-use remembrancer_schema::limits::NOTE_BYTES_MAX;
 use remembrancer_schema::signing::PublicKey;
 use remembrancer_schema::verifier_key::VerifierKey;
 
 use crate::checkpoint_copy::CheckpointCopy;
-use crate::data_dir::failed;
 use crate::error::LedgerError;
 
 /// Age of half a file that another process left.
@@ -57,7 +51,7 @@ impl Publication {
         required: usize,
     ) -> Self {
         file.remove_drafts(DRAFT_AGE_MIN);
-        let newest = match read(file.path(), origin, key) {
+        let newest = match file.read_note(origin, key) {
             Ok(kept) => kept.and_then(|(note, checkpoint)| {
                 let signed = cosignature::of_witnesses(&note, witnesses).ok()?;
                 Some(Cosigned {
@@ -125,29 +119,4 @@ impl Publication {
         });
         Ok(())
     }
-}
-
-/// Reads a cosigned checkpoint; `None` if there is none. One that this ledger did not sign is an error.
-pub(crate) fn read(
-    path: &Path,
-    origin: &Origin,
-    key: &PublicKey,
-) -> Result<Option<(String, Checkpoint)>, LedgerError> {
-    let mut note = String::new();
-    let read = fs::File::open(path)
-        .and_then(|file| file.take(NOTE_BYTES_MAX as u64).read_to_string(&mut note));
-    match read {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(failed("cannot read", path)(source)),
-    }
-    let bad = |reason: String| LedgerError::BadCheckpointCopy {
-        path: path.to_owned(),
-        reason,
-    };
-    let checkpoint = Checkpoint::verify(&note, key).map_err(|error| bad(error.to_string()))?;
-    if checkpoint.origin != *origin {
-        return Err(bad(format!("it is of the ledger {}", checkpoint.origin)));
-    }
-    Ok(Some((note, checkpoint)))
 }
